@@ -30,10 +30,15 @@ struct sl_error;
         X(device_primary_ctx_retain, DevicePrimaryCtxRetain, 7000)                                                                 \
         X(device_primary_ctx_release, DevicePrimaryCtxRelease, 11000)                                                              \
         X(ctx_set_current, CtxSetCurrent, 4000)                                                                                    \
+        X(ctx_get_stream_priority_range, CtxGetStreamPriorityRange, 5050)                                                          \
         X(mem_alloc, MemAlloc, 3020)                                                                                               \
         X(mem_free, MemFree, 3020)                                                                                                 \
+        X(mem_get_info, MemGetInfo, 3020)                                                                                          \
+        X(mem_host_alloc, MemHostAlloc, 2020)                                                                                      \
+        X(mem_free_host, MemFreeHost, 2000)                                                                                        \
         X(mem_host_register, MemHostRegister, 6050)                                                                                \
         X(mem_host_unregister, MemHostUnregister, 4000)                                                                            \
+        X(mem_host_get_device_pointer, MemHostGetDevicePointer, 3020)                                                              \
         X(mem_get_allocation_granularity, MemGetAllocationGranularity, 10020)                                                      \
         X(mem_address_reserve, MemAddressReserve, 10020)                                                                           \
         X(mem_address_free, MemAddressFree, 10020)                                                                                 \
@@ -44,11 +49,25 @@ struct sl_error;
         X(mem_set_access, MemSetAccess, 10020)                                                                                     \
         X(memcpy_htod_async, MemcpyHtoDAsync, 3020)                                                                                \
         X(memcpy_dtoh_async, MemcpyDtoHAsync, 3020)                                                                                \
+        X(memcpy_dtod_async, MemcpyDtoDAsync, 3020)                                                                                \
         X(memset_d8_async, MemsetD8Async, 3020)                                                                                    \
         X(stream_create_with_priority, StreamCreateWithPriority, 5050)                                                             \
         X(stream_destroy, StreamDestroy, 4000)                                                                                     \
         X(stream_wait_event, StreamWaitEvent, 3020)                                                                                \
         X(stream_synchronize, StreamSynchronize, 2000)                                                                             \
+        X(stream_write_value64, StreamWriteValue64, 11070)                                                                         \
+        X(stream_begin_capture, StreamBeginCapture, 10010)                                                                         \
+        X(stream_end_capture, StreamEndCapture, 10000)                                                                             \
+        X(graph_get_nodes, GraphGetNodes, 10000)                                                                                   \
+        X(graph_node_get_type, GraphNodeGetType, 10000)                                                                            \
+        X(graph_memcpy_node_get_params, GraphMemcpyNodeGetParams, 10000)                                                           \
+        X(graph_kernel_node_get_params, GraphKernelNodeGetParams, 12000)                                                           \
+        X(graph_instantiate, GraphInstantiateWithFlags, 11040)                                                                     \
+        X(graph_exec_memcpy_node_set_params, GraphExecMemcpyNodeSetParams, 10020)                                                  \
+        X(graph_exec_kernel_node_set_params, GraphExecKernelNodeSetParams, 12000)                                                  \
+        X(graph_launch, GraphLaunch, 10000)                                                                                        \
+        X(graph_exec_destroy, GraphExecDestroy, 10000)                                                                             \
+        X(graph_destroy, GraphDestroy, 10000)                                                                                      \
         X(event_create, EventCreate, 2000)                                                                                         \
         X(event_destroy, EventDestroy, 4000)                                                                                       \
         X(event_record, EventRecord, 2000)                                                                                         \
@@ -56,7 +75,13 @@ struct sl_error;
         X(library_load_data, LibraryLoadData, 12000)                                                                               \
         X(library_unload, LibraryUnload, 12000)                                                                                    \
         X(library_get_kernel, LibraryGetKernel, 12000)                                                                             \
-        X(launch_kernel, LaunchKernel, 4000)
+        X(launch_kernel, LaunchKernel, 4000)                                                                                       \
+        X(device_get_dev_resource, DeviceGetDevResource, 12040)                                                                    \
+        X(dev_sm_resource_split_by_count, DevSmResourceSplitByCount, 12040)                                                        \
+        X(dev_resource_generate_desc, DevResourceGenerateDesc, 12040)                                                              \
+        X(green_ctx_create, GreenCtxCreate, 12040)                                                                                 \
+        X(green_ctx_destroy, GreenCtxDestroy, 12040)                                                                               \
+        X(green_ctx_stream_create, GreenCtxStreamCreate, 12050)
 
 struct sl_cuda_driver {
 #define X(field, name, version) PFN_cu##name##_v##version field;

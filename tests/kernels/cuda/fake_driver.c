@@ -1,73 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_driver.h"
+#include "fake_state.h"
 
 #include "base/bytes.h"
 #include "base/split_mix.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SPANS_MAX   512
-#define OBJECTS_MAX 4096
+struct fake_state fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A run of addresses. RESERVED ones hold mappings, which are spans of their own. */
-enum span_kind { SPAN_NONE, SPAN_ALLOCATED, SPAN_RESERVED, SPAN_MAPPED, SPAN_REGISTERED };
-struct span {
-        enum span_kind kind;
-        CUdeviceptr address;
-        size_t bytes;
-        bool accessible;
-};
-
-enum object_kind { OBJECT_NONE, OBJECT_MEMORY, OBJECT_STREAM, OBJECT_EVENT, OBJECT_LIBRARY, OBJECT_CONTEXT };
-
-enum work_kind { WORK_COPY, WORK_SET, WORK_RECORD, WORK_WAIT, WORK_LAUNCH };
-struct work {
-        enum work_kind kind;
-        char *to;
-        const char *from;
-        size_t bytes;
-        unsigned char value;
-        struct object *event;
-        uint64_t generation;
-        const struct fake_cuda_kernel *kernel;
-        struct fake_cuda_launch launch;
-        void *argument;
-        struct work *next;
-};
-
-struct object {
-        enum object_kind kind;
-        int fd; /* MEMORY */
-        size_t bytes;
-        struct work *first, **end;    /* STREAM */
-        uint64_t recorded, completed; /* EVENT */
-};
-
-static struct {
-        pthread_mutex_t lock;
-        struct fake_cuda_options options;
-        uint64_t random;
-        uint32_t calls[FAKE_CUDA_CALL_COUNT], fails_at[FAKE_CUDA_CALL_COUNT];
-        CUresult fails_with[FAKE_CUDA_CALL_COUNT], lost;
-        struct span spans[SPANS_MAX];
-        struct object objects[OBJECTS_MAX];
-        size_t in_use;
-        uint32_t retained;
-} fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static _Noreturn void die(const char *why)
+_Noreturn void fake_die(const char *why)
 {
         fprintf(stderr, "fake driver: %s\n", why);
         abort();
 }
 
-/* Counts a call; what it is to answer. The lock is taken, and released by leave(). */
-static CUresult enter(enum fake_cuda_call call)
+CUresult fake_enter(enum fake_cuda_call call)
 {
         pthread_mutex_lock(&fake.lock);
         if (++fake.calls[call] == fake.fails_at[call])
@@ -75,27 +26,20 @@ static CUresult enter(enum fake_cuda_call call)
         return fake.lost;
 }
 
-static CUresult leave(CUresult result)
+CUresult fake_leave(CUresult result)
 {
         pthread_mutex_unlock(&fake.lock);
         return result;
 }
 
-#define ENTER(field)                                                                                                               \
-        do {                                                                                                                       \
-                CUresult entered = enter(FAKE_CUDA_##field);                                                                       \
-                if (entered != CUDA_SUCCESS)                                                                                       \
-                        return leave(entered);                                                                                     \
-        } while (0)
-
-static struct span *add_span(enum span_kind kind, CUdeviceptr address, size_t bytes)
+static struct span *fake_add_span(enum span_kind kind, CUdeviceptr address, size_t bytes)
 {
         for (struct span *s = fake.spans; s < fake.spans + SPANS_MAX; s++)
                 if (s->kind == SPAN_NONE) {
                         *s = (struct span){kind, address, bytes, kind == SPAN_ALLOCATED};
                         return s;
                 }
-        die("too many runs of memory");
+        fake_die("too many runs of memory");
 }
 
 static struct span *find_span(enum span_kind kind, CUdeviceptr address)
@@ -106,7 +50,7 @@ static struct span *find_span(enum span_kind kind, CUdeviceptr address)
         return NULL;
 }
 
-static struct object *add_object(enum object_kind kind)
+struct object *fake_add_object(enum object_kind kind)
 {
         for (struct object *o = fake.objects; o < fake.objects + OBJECTS_MAX; o++)
                 if (o->kind == OBJECT_NONE) {
@@ -114,20 +58,19 @@ static struct object *add_object(enum object_kind kind)
                         o->end = &o->first;
                         return o;
                 }
-        die("too many objects");
+        fake_die("too many objects");
 }
 
-static struct object *get_object(const void *handle, enum object_kind kind)
+struct object *fake_get_object(const void *handle, enum object_kind kind)
 {
         struct object *o = (struct object *)handle;
 
         if (o < fake.objects || o >= fake.objects + OBJECTS_MAX || o->kind != kind)
-                die("a handle that is none");
+                fake_die("a handle that is none");
         return o;
 }
 
-/* Mappings that touch each other count as one run. */
-static bool is_device(CUdeviceptr address, size_t bytes)
+bool fake_has(CUdeviceptr address, size_t bytes)
 {
         CUdeviceptr at = address;
         bool found = true;
@@ -144,6 +87,15 @@ static bool is_device(CUdeviceptr address, size_t bytes)
         return found;
 }
 
+bool fake_has_registered(CUdeviceptr address, size_t bytes)
+{
+        for (struct span *s = fake.spans; s < fake.spans + SPANS_MAX; s++)
+                if ((s->kind == SPAN_REGISTERED || s->kind == SPAN_PINNED) && address >= s->address &&
+                        address + bytes <= s->address + s->bytes)
+                        return true;
+        return false;
+}
+
 /* ---- what streams do ---- */
 
 static bool can_go(const struct work *work)
@@ -158,7 +110,7 @@ static void do_work(struct work *work)
                 memmove(work->to, work->from, work->bytes);
                 break;
         case WORK_SET:
-                memset(work->to, work->value, work->bytes);
+                memset(work->to, (int)work->value, work->bytes);
                 break;
         case WORK_RECORD:
                 work->event->completed = work->generation;
@@ -167,6 +119,9 @@ static void do_work(struct work *work)
                 break;
         case WORK_LAUNCH:
                 work->kernel->run(&work->launch, work->argument);
+                break;
+        case WORK_WRITE:
+                __atomic_store_n((uint64_t *)work->to, work->value, __ATOMIC_RELEASE);
                 break;
         }
         free(work->argument);
@@ -197,15 +152,34 @@ static bool step(void)
         return n > 0;
 }
 
-static void add_work(CUstream handle, struct work work)
+void fake_append(struct object *owner, const struct work *work)
 {
-        struct object *stream = get_object(handle, OBJECT_STREAM);
         struct work *kept = malloc(sizeof(*kept));
 
-        *kept = work;
+        *kept = *work;
         kept->next = NULL;
-        *stream->end = kept;
-        stream->end = &kept->next;
+        *owner->end = kept;
+        owner->end = &kept->next;
+}
+
+void fake_drop_work(struct object *owner)
+{
+        for (struct work *w = owner->first, *next; w; w = next) {
+                next = w->next;
+                free(w->argument);
+                free(w);
+        }
+        owner->first = NULL;
+        owner->end = &owner->first;
+}
+
+void fake_add_work(CUstream handle, struct work work)
+{
+        struct object *stream = fake_get_object(handle, OBJECT_STREAM);
+
+        if (stream->capture && work.kind != WORK_COPY && work.kind != WORK_SET && work.kind != WORK_LAUNCH)
+                fake_die("what is captured here is copies, sets and launches");
+        fake_append(stream->capture ? stream->capture : stream, &work);
 }
 
 bool fake_cuda_step(void)
@@ -226,88 +200,98 @@ void fake_cuda_finish(void)
 
 /* ---- the functions ---- */
 
-static CUresult CUDAAPI get_error_name(CUresult error, const char **ret_name)
+static CUresult CUDAAPI fake_get_error_name(CUresult error, const char **ret_name)
 {
         *ret_name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OTHER";
         return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI get_error_string(CUresult error, const char **ret_text)
+static CUresult CUDAAPI fake_get_error_string(CUresult error, const char **ret_text)
 {
         *ret_text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "something else";
         return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI init(unsigned int flags)
+static CUresult CUDAAPI fake_init(unsigned int flags)
 {
         (void)flags;
         ENTER(init);
-        return leave(fake.options.n_devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
+        return fake_leave(fake.options.n_devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
 }
 
-static CUresult CUDAAPI device_get_count(int *ret_count)
+static CUresult CUDAAPI fake_device_get_count(int *ret_count)
 {
         ENTER(device_get_count);
         *ret_count = fake.options.n_devices;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI device_get(CUdevice *ret_device, int ordinal)
+static CUresult CUDAAPI fake_device_get(CUdevice *ret_device, int ordinal)
 {
         ENTER(device_get);
         *ret_device = ordinal;
-        return leave(ordinal < fake.options.n_devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
+        return fake_leave(ordinal < fake.options.n_devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
 }
 
-static CUresult CUDAAPI device_get_name(char *name, int length, CUdevice device)
+static CUresult CUDAAPI fake_device_get_name(char *name, int length, CUdevice device)
 {
         ENTER(device_get_name);
         snprintf(name, (size_t)length, "Fake %d", device);
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI device_get_attribute(int *ret_value, CUdevice_attribute attribute, CUdevice device)
+static CUresult CUDAAPI fake_device_get_attribute(int *ret_value, CUdevice_attribute attribute, CUdevice device)
 {
         (void)device;
         ENTER(device_get_attribute);
-        *ret_value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR      ? fake.options.major
-                     : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT        ? fake.options.n_processors
-                     : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK ? 49152
-                                                                                    : 0;
-        return leave(CUDA_SUCCESS);
+        *ret_value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR        ? fake.options.major
+                     : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT          ? fake.options.n_processors
+                     : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK   ? 49152
+                     : attribute == CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS ? fake.options.writes_values
+                                                                                      : 0;
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI device_total_mem(size_t *ret_bytes, CUdevice device)
+static CUresult CUDAAPI fake_device_total_mem(size_t *ret_bytes, CUdevice device)
 {
         (void)device;
         ENTER(device_total_mem);
         *ret_bytes = fake.options.memory_bytes;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI device_primary_ctx_retain(CUcontext *ret_context, CUdevice device)
+static CUresult CUDAAPI fake_device_primary_ctx_retain(CUcontext *ret_context, CUdevice device)
 {
         (void)device;
         ENTER(device_primary_ctx_retain);
         fake.retained++;
         *ret_context = (CUcontext)&fake;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI device_primary_ctx_release(CUdevice device)
+static CUresult CUDAAPI fake_device_primary_ctx_release(CUdevice device)
 {
         (void)device;
         ENTER(device_primary_ctx_release);
         if (!fake.retained--)
-                die("a context is released that nobody holds");
-        return leave(CUDA_SUCCESS);
+                fake_die("a context is released that nobody holds");
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI ctx_set_current(CUcontext context)
+static CUresult CUDAAPI fake_ctx_set_current(CUcontext context)
 {
         (void)context;
         ENTER(ctx_set_current);
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
+}
+
+/* Of a Hopper. */
+static CUresult CUDAAPI fake_ctx_get_stream_priority_range(int *ret_least, int *ret_greatest)
+{
+        ENTER(ctx_get_stream_priority_range);
+        *ret_least = 0;
+        *ret_greatest = -5;
+        return fake_leave(CUDA_SUCCESS);
 }
 
 static bool fits(size_t bytes)
@@ -315,68 +299,111 @@ static bool fits(size_t bytes)
         return bytes <= fake.options.memory_bytes && fake.in_use <= fake.options.memory_bytes - bytes;
 }
 
-static CUresult CUDAAPI mem_alloc(CUdeviceptr *ret_address, size_t bytes)
+static CUresult CUDAAPI fake_mem_alloc(CUdeviceptr *ret_address, size_t bytes)
 {
         void *memory;
 
         ENTER(mem_alloc);
         if (!bytes)
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         memory = fits(bytes) ? aligned_alloc(256, sl_align_up(bytes, 256)) : NULL;
         if (!memory)
-                return leave(CUDA_ERROR_OUT_OF_MEMORY);
+                return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
         memset(memory, 0xa5, bytes);
         fake.in_use += bytes;
         *ret_address = (CUdeviceptr)memory;
-        add_span(SPAN_ALLOCATED, *ret_address, bytes);
-        return leave(CUDA_SUCCESS);
+        fake_add_span(SPAN_ALLOCATED, *ret_address, bytes);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_free(CUdeviceptr address)
+static CUresult CUDAAPI fake_mem_free(CUdeviceptr address)
 {
         struct span *span;
 
         ENTER(mem_free);
         span = find_span(SPAN_ALLOCATED, address);
         if (!span)
-                die("memory is freed that is none");
+                fake_die("memory is freed that is none");
         fake.in_use -= span->bytes;
         span->kind = SPAN_NONE;
         free((void *)address);
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_host_register(void *memory, size_t bytes, unsigned int flags)
+static CUresult CUDAAPI fake_mem_host_register(void *memory, size_t bytes, unsigned int flags)
 {
         (void)flags;
         ENTER(mem_host_register);
         if ((uintptr_t)memory % SL_PAGE_BYTES || bytes % SL_PAGE_BYTES)
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         if (find_span(SPAN_REGISTERED, (CUdeviceptr)memory))
-                return leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-        add_span(SPAN_REGISTERED, (CUdeviceptr)memory, bytes);
-        return leave(CUDA_SUCCESS);
+                return fake_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+        fake_add_span(SPAN_REGISTERED, (CUdeviceptr)memory, bytes);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_host_unregister(void *memory)
+static CUresult CUDAAPI fake_mem_host_unregister(void *memory)
 {
         struct span *span;
 
         ENTER(mem_host_unregister);
         span = find_span(SPAN_REGISTERED, (CUdeviceptr)memory);
         if (!span)
-                return leave(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+                return fake_leave(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
         span->kind = SPAN_NONE;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_get_allocation_granularity(
+/* One address for both, as on every device that the module runs on. */
+static CUresult CUDAAPI fake_mem_host_get_device_pointer(CUdeviceptr *ret_address, void *memory, unsigned int flags)
+{
+        (void)flags;
+        ENTER(mem_host_get_device_pointer);
+        if (!fake_has_registered((CUdeviceptr)memory, 1))
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
+        *ret_address = (CUdeviceptr)memory;
+        return fake_leave(CUDA_SUCCESS);
+}
+
+static CUresult CUDAAPI fake_mem_get_info(size_t *ret_free, size_t *ret_total)
+{
+        ENTER(mem_get_info);
+        *ret_free = fake.options.memory_bytes - fake.in_use;
+        *ret_total = fake.options.memory_bytes;
+        return fake_leave(CUDA_SUCCESS);
+}
+
+static CUresult CUDAAPI fake_mem_host_alloc(void **ret_memory, size_t bytes, unsigned int flags)
+{
+        (void)flags;
+        ENTER(mem_host_alloc);
+        *ret_memory = aligned_alloc(SL_PAGE_BYTES, sl_align_up(bytes, SL_PAGE_BYTES));
+        if (!*ret_memory)
+                return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        fake_add_span(SPAN_PINNED, (CUdeviceptr)*ret_memory, bytes);
+        return fake_leave(CUDA_SUCCESS);
+}
+
+static CUresult CUDAAPI fake_mem_free_host(void *memory)
+{
+        struct span *span;
+
+        ENTER(mem_free_host);
+        span = find_span(SPAN_PINNED, (CUdeviceptr)memory);
+        if (!span)
+                fake_die("pinned memory is freed that is none");
+        span->kind = SPAN_NONE;
+        free(memory);
+        return fake_leave(CUDA_SUCCESS);
+}
+
+static CUresult CUDAAPI fake_mem_get_allocation_granularity(
         size_t *ret_bytes, const CUmemAllocationProp *properties, CUmemAllocationGranularity_flags option)
 {
         (void)properties, (void)option;
         ENTER(mem_get_allocation_granularity);
         *ret_bytes = fake.options.granularity;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
 static bool is_granular(size_t bytes)
@@ -384,7 +411,7 @@ static bool is_granular(size_t bytes)
         return bytes && bytes % fake.options.granularity == 0;
 }
 
-static CUresult CUDAAPI mem_address_reserve(
+static CUresult CUDAAPI fake_mem_address_reserve(
         CUdeviceptr *ret_address, size_t bytes, size_t alignment, CUdeviceptr wish, unsigned long long flags)
 {
         void *memory;
@@ -392,32 +419,32 @@ static CUresult CUDAAPI mem_address_reserve(
         (void)alignment, (void)wish, (void)flags;
         ENTER(mem_address_reserve);
         if (!is_granular(bytes))
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
-                return leave(CUDA_ERROR_OUT_OF_MEMORY);
+                return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
         *ret_address = (CUdeviceptr)memory;
-        add_span(SPAN_RESERVED, *ret_address, bytes);
-        return leave(CUDA_SUCCESS);
+        fake_add_span(SPAN_RESERVED, *ret_address, bytes);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_address_free(CUdeviceptr address, size_t bytes)
+static CUresult CUDAAPI fake_mem_address_free(CUdeviceptr address, size_t bytes)
 {
         struct span *span;
 
         ENTER(mem_address_free);
         span = find_span(SPAN_RESERVED, address);
         if (!span || span->bytes != bytes)
-                die("addresses are given back that are none");
+                fake_die("addresses are given back that are none");
         for (struct span *s = fake.spans; s < fake.spans + SPANS_MAX; s++)
                 if (s->kind == SPAN_MAPPED && s->address >= address && s->address < address + bytes)
-                        die("addresses are given back with memory mapped there");
+                        fake_die("addresses are given back with memory mapped there");
         span->kind = SPAN_NONE;
         munmap((void *)address, bytes);
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_create(
+static CUresult CUDAAPI fake_mem_create(
         CUmemGenericAllocationHandle *ret_handle, size_t bytes, const CUmemAllocationProp *properties, unsigned long long flags)
 {
         struct object *memory;
@@ -425,216 +452,238 @@ static CUresult CUDAAPI mem_create(
         (void)flags;
         ENTER(mem_create);
         if (!is_granular(bytes) || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         if (!fits(bytes))
-                return leave(CUDA_ERROR_OUT_OF_MEMORY);
-        memory = add_object(OBJECT_MEMORY);
+                return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        memory = fake_add_object(OBJECT_MEMORY);
         memory->fd = memfd_create("fake device", MFD_CLOEXEC);
         memory->bytes = bytes;
         if (memory->fd < 0 || ftruncate(memory->fd, (off_t)bytes) < 0)
-                die("no memory file");
+                fake_die("no memory file");
         fake.in_use += bytes;
         *ret_handle = (CUmemGenericAllocationHandle)(uintptr_t)memory;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
 /* What is mapped stays until it is unmapped; here it is gone from the count at once. */
-static CUresult CUDAAPI mem_release(CUmemGenericAllocationHandle handle)
+static CUresult CUDAAPI fake_mem_release(CUmemGenericAllocationHandle handle)
 {
         struct object *memory;
 
         ENTER(mem_release);
-        memory = get_object((void *)(uintptr_t)handle, OBJECT_MEMORY);
+        memory = fake_get_object((void *)(uintptr_t)handle, OBJECT_MEMORY);
         fake.in_use -= memory->bytes;
         close(memory->fd);
         memory->kind = OBJECT_NONE;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_map(
+static CUresult CUDAAPI fake_mem_map(
         CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
         struct object *memory;
 
         (void)flags;
         ENTER(mem_map);
-        memory = get_object((void *)(uintptr_t)handle, OBJECT_MEMORY);
+        memory = fake_get_object((void *)(uintptr_t)handle, OBJECT_MEMORY);
         if (offset || bytes != memory->bytes)
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         if (mmap((void *)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->fd, 0) == MAP_FAILED)
-                die("no mapping");
-        add_span(SPAN_MAPPED, address, bytes);
-        return leave(CUDA_SUCCESS);
+                fake_die("no mapping");
+        fake_add_span(SPAN_MAPPED, address, bytes);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_unmap(CUdeviceptr address, size_t bytes)
+static CUresult CUDAAPI fake_mem_unmap(CUdeviceptr address, size_t bytes)
 {
         struct span *span;
 
         ENTER(mem_unmap);
         span = find_span(SPAN_MAPPED, address);
         if (!span || span->bytes != bytes)
-                die("what is unmapped is no mapping");
+                fake_die("what is unmapped is no mapping");
         span->kind = SPAN_NONE;
         mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count)
+static CUresult CUDAAPI fake_mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count)
 {
         ENTER(mem_set_access);
         if (count != 1 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         for (struct span *s = fake.spans; s < fake.spans + SPANS_MAX; s++)
                 if (s->kind == SPAN_MAPPED && s->address >= address && s->address + s->bytes <= address + bytes)
                         s->accessible = true;
         if (mprotect((void *)address, bytes, PROT_READ | PROT_WRITE) < 0)
-                die("no access");
-        return leave(CUDA_SUCCESS);
+                fake_die("no access");
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI memcpy_htod_async(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+static CUresult CUDAAPI fake_memcpy_htod_async(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
         ENTER(memcpy_htod_async);
-        if (!is_device(to, bytes))
-                die("a copy to what is no memory of the device");
-        add_work(stream, (struct work){.kind = WORK_COPY, .to = (char *)to, .from = from, .bytes = bytes});
-        return leave(CUDA_SUCCESS);
+        if (!fake_has(to, bytes))
+                fake_die("a copy to what is no memory of the device");
+        fake_add_work(stream, (struct work){.kind = WORK_COPY, .to = (char *)to, .from = from, .bytes = bytes});
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI memcpy_dtoh_async(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+static CUresult CUDAAPI fake_memcpy_dtoh_async(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
         ENTER(memcpy_dtoh_async);
-        if (!is_device(from, bytes))
-                die("a copy from what is no memory of the device");
-        add_work(stream, (struct work){.kind = WORK_COPY, .to = to, .from = (const char *)from, .bytes = bytes});
-        return leave(CUDA_SUCCESS);
+        if (!fake_has(from, bytes))
+                fake_die("a copy from what is no memory of the device");
+        fake_add_work(stream, (struct work){.kind = WORK_COPY, .to = to, .from = (const char *)from, .bytes = bytes});
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI memset_d8_async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
+static CUresult CUDAAPI fake_memcpy_dtod_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+        ENTER(memcpy_dtod_async);
+        if (!fake_has(to, bytes) || !fake_has(from, bytes))
+                fake_die("a copy between what is no memory of the device");
+        fake_add_work(stream, (struct work){.kind = WORK_COPY, .to = (char *)to, .from = (const char *)from, .bytes = bytes});
+        return fake_leave(CUDA_SUCCESS);
+}
+
+static CUresult CUDAAPI fake_memset_d8_async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
 {
         ENTER(memset_d8_async);
-        if (!is_device(to, bytes))
-                die("what is set is no memory of the device");
-        add_work(stream, (struct work){.kind = WORK_SET, .to = (char *)to, .value = value, .bytes = bytes});
-        return leave(CUDA_SUCCESS);
+        if (!fake_has(to, bytes))
+                fake_die("what is set is no memory of the device");
+        fake_add_work(stream, (struct work){.kind = WORK_SET, .to = (char *)to, .value = value, .bytes = bytes});
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI stream_create_with_priority(CUstream *ret_stream, unsigned int flags, int priority)
+static CUresult CUDAAPI fake_stream_create_with_priority(CUstream *ret_stream, unsigned int flags, int priority)
 {
         (void)priority;
         ENTER(stream_create_with_priority);
         if (flags != CU_STREAM_NON_BLOCKING)
-                return leave(CUDA_ERROR_INVALID_VALUE);
-        *ret_stream = (CUstream)add_object(OBJECT_STREAM);
-        return leave(CUDA_SUCCESS);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
+        *ret_stream = (CUstream)fake_add_object(OBJECT_STREAM);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI stream_destroy(CUstream handle)
+static CUresult CUDAAPI fake_stream_destroy(CUstream handle)
 {
         struct object *stream;
 
         ENTER(stream_destroy);
-        stream = get_object(handle, OBJECT_STREAM);
-        if (stream->first)
-                die("a stream is destroyed that has work left");
+        stream = fake_get_object(handle, OBJECT_STREAM);
+        if (stream->first || stream->capture)
+                fake_die("a stream is destroyed that has work left");
+        if (stream->green)
+                stream->green->n_streams--;
         stream->kind = OBJECT_NONE;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI stream_wait_event(CUstream stream, CUevent handle, unsigned int flags)
+static CUresult CUDAAPI fake_stream_wait_event(CUstream stream, CUevent handle, unsigned int flags)
 {
         struct object *event;
 
         (void)flags;
         ENTER(stream_wait_event);
-        event = get_object(handle, OBJECT_EVENT);
-        add_work(stream, (struct work){.kind = WORK_WAIT, .event = event, .generation = event->recorded});
-        return leave(CUDA_SUCCESS);
+        event = fake_get_object(handle, OBJECT_EVENT);
+        fake_add_work(stream, (struct work){.kind = WORK_WAIT, .event = event, .generation = event->recorded});
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI stream_synchronize(CUstream handle)
+static CUresult CUDAAPI fake_stream_synchronize(CUstream handle)
 {
         struct object *stream;
 
         ENTER(stream_synchronize);
-        stream = get_object(handle, OBJECT_STREAM);
+        stream = fake_get_object(handle, OBJECT_STREAM);
         while (stream->first)
                 if (!step())
-                        die("a stream waits for what never comes");
-        return leave(CUDA_SUCCESS);
+                        fake_die("a stream waits for what never comes");
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI event_create(CUevent *ret_event, unsigned int flags)
+static CUresult CUDAAPI fake_stream_write_value64(CUstream stream, CUdeviceptr to, cuuint64_t value, unsigned int flags)
+{
+        ENTER(stream_write_value64);
+        if (flags != CU_STREAM_WRITE_VALUE_DEFAULT || !fake.options.writes_values)
+                return fake_leave(CUDA_ERROR_NOT_SUPPORTED);
+        if (!fake_has(to, sizeof(value)) && !fake_has_registered(to, sizeof(value)))
+                fake_die("a value is written to what the device does not reach");
+        fake_add_work(stream, (struct work){.kind = WORK_WRITE, .to = (char *)to, .value = value});
+        return fake_leave(CUDA_SUCCESS);
+}
+
+static CUresult CUDAAPI fake_event_create(CUevent *ret_event, unsigned int flags)
 {
         (void)flags;
         ENTER(event_create);
-        *ret_event = (CUevent)add_object(OBJECT_EVENT);
-        return leave(CUDA_SUCCESS);
+        *ret_event = (CUevent)fake_add_object(OBJECT_EVENT);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI event_destroy(CUevent handle)
+static CUresult CUDAAPI fake_event_destroy(CUevent handle)
 {
         struct object *event;
 
         ENTER(event_destroy);
-        event = get_object(handle, OBJECT_EVENT);
+        event = fake_get_object(handle, OBJECT_EVENT);
         if (event->completed != event->recorded)
-                die("an event is destroyed that is still to come");
+                fake_die("an event is destroyed that is still to come");
         event->kind = OBJECT_NONE;
-        return leave(CUDA_SUCCESS);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI event_record(CUevent handle, CUstream stream)
+static CUresult CUDAAPI fake_event_record(CUevent handle, CUstream stream)
 {
         struct object *event;
 
         ENTER(event_record);
-        event = get_object(handle, OBJECT_EVENT);
-        add_work(stream, (struct work){.kind = WORK_RECORD, .event = event, .generation = ++event->recorded});
-        return leave(CUDA_SUCCESS);
+        event = fake_get_object(handle, OBJECT_EVENT);
+        fake_add_work(stream, (struct work){.kind = WORK_RECORD, .event = event, .generation = ++event->recorded});
+        return fake_leave(CUDA_SUCCESS);
 }
 
 /* Time passes while somebody asks. */
-static CUresult CUDAAPI event_query(CUevent handle)
+static CUresult CUDAAPI fake_event_query(CUevent handle)
 {
         struct object *event;
 
         ENTER(event_query);
-        event = get_object(handle, OBJECT_EVENT);
+        event = fake_get_object(handle, OBJECT_EVENT);
         if (sl_split_mix_next(&fake.random) % 2)
                 step();
-        return leave(event->completed == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+        return fake_leave(event->completed == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 
-static CUresult CUDAAPI library_load_data(CUlibrary *ret_library, const void *code, CUjit_option *jit_options, void **jit_values,
-        unsigned int n_jit_options, CUlibraryOption *options, void **values, unsigned int n_options)
+static CUresult CUDAAPI fake_library_load_data(CUlibrary *ret_library, const void *code, CUjit_option *jit_options,
+        void **jit_values, unsigned int n_jit_options, CUlibraryOption *options, void **values, unsigned int n_options)
 {
         (void)jit_options, (void)jit_values, (void)n_jit_options, (void)options, (void)values, (void)n_options;
         ENTER(library_load_data);
         if (!code)
-                return leave(CUDA_ERROR_INVALID_VALUE);
-        *ret_library = (CUlibrary)add_object(OBJECT_LIBRARY);
-        return leave(CUDA_SUCCESS);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
+        *ret_library = (CUlibrary)fake_add_object(OBJECT_LIBRARY);
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI library_unload(CUlibrary library)
+static CUresult CUDAAPI fake_library_unload(CUlibrary library)
 {
         ENTER(library_unload);
-        get_object(library, OBJECT_LIBRARY)->kind = OBJECT_NONE;
-        return leave(CUDA_SUCCESS);
+        fake_get_object(library, OBJECT_LIBRARY)->kind = OBJECT_NONE;
+        return fake_leave(CUDA_SUCCESS);
 }
 
-static CUresult CUDAAPI library_get_kernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
+static CUresult CUDAAPI fake_library_get_kernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
 {
         ENTER(library_get_kernel);
-        get_object(library, OBJECT_LIBRARY);
+        fake_get_object(library, OBJECT_LIBRARY);
         for (size_t i = 0; i < fake.options.n_kernels; i++)
                 if (!strcmp(fake.options.kernels[i].name, name)) {
                         *ret_kernel = (CUkernel)(uintptr_t)&fake.options.kernels[i];
-                        return leave(CUDA_SUCCESS);
+                        return fake_leave(CUDA_SUCCESS);
                 }
-        return leave(CUDA_ERROR_NOT_FOUND);
+        return fake_leave(CUDA_ERROR_NOT_FOUND);
 }
 
 static bool is_launchable(const struct fake_cuda_launch *launch)
@@ -646,7 +695,7 @@ static bool is_launchable(const struct fake_cuda_launch *launch)
                launch->shared_bytes <= 49152;
 }
 
-static CUresult CUDAAPI launch_kernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+static CUresult CUDAAPI fake_launch_kernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream,
         void **arguments, void **extra)
 {
@@ -657,19 +706,31 @@ static CUresult CUDAAPI launch_kernel(CUfunction function, unsigned int grid_x, 
         ENTER(launch_kernel);
         work.launch = (struct fake_cuda_launch){{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
         if (!is_launchable(&work.launch))
-                return leave(CUDA_ERROR_INVALID_VALUE);
+                return fake_leave(CUDA_ERROR_INVALID_VALUE);
         work.argument = malloc(kernel->argument_bytes);
         memcpy(work.argument, arguments[0], kernel->argument_bytes);
-        add_work(stream, work);
-        return leave(CUDA_SUCCESS);
+        fake_add_work(stream, work);
+        return fake_leave(CUDA_SUCCESS);
 }
 
 /* ---- the test's side ---- */
 
 struct fake_cuda_options fake_cuda_defaults(void)
 {
-        return (struct fake_cuda_options){
-                .n_devices = 1, .major = 9, .n_processors = 132, .granularity = 65536, .memory_bytes = 1ull << 30, .seed = 1};
+        return (struct fake_cuda_options){.n_devices = 1,
+                .major = 9,
+                .n_processors = 132,
+                .granularity = 65536,
+                .memory_bytes = 1ull << 30,
+                .writes_values = true,
+                .seed = 1};
+}
+
+static void fill_table(struct sl_cuda_driver *driver)
+{
+#define X(field, name, number) driver->field = fake_##field;
+        SL_CUDA_DRIVER_CALLS(X)
+#undef X
 }
 
 /* What an earlier test has left lies where it was. */
@@ -693,9 +754,7 @@ void fake_cuda_begin(const struct fake_cuda_options *options, struct sl_cuda_dri
         fake.random = options->seed;
         pthread_mutex_unlock(&fake.lock);
         *ret_driver = (struct sl_cuda_driver){.version = SL_CUDA_DRIVER_VERSION};
-#define X(field, name, number) ret_driver->field = field;
-        SL_CUDA_DRIVER_CALLS(X)
-#undef X
+        fill_table(ret_driver);
 }
 
 void fake_cuda_fail(enum fake_cuda_call call, uint32_t nth, CUresult result)
@@ -752,7 +811,7 @@ bool fake_cuda_is_device(CUdeviceptr address, size_t bytes)
         bool is;
 
         pthread_mutex_lock(&fake.lock);
-        is = is_device(address, bytes);
+        is = fake_has(address, bytes);
         pthread_mutex_unlock(&fake.lock);
         return is;
 }

@@ -31,6 +31,7 @@ struct fake_cuda_options {
         size_t granularity, memory_bytes;
         const struct fake_cuda_kernel *kernels;
         size_t n_kernels;
+        bool writes_values; /* streams can write to memory of the host */
         uint64_t seed;
 };
 
@@ -57,9 +58,12 @@ uint32_t fake_cuda_calls(enum fake_cuda_call call);
 bool fake_cuda_step(void);
 void fake_cuda_finish(void);
 
-/* What is there and was not given back: memory, addresses, mappings, registrations, streams, events, libraries, contexts. */
+/* What is there and was not given back: memory, addresses, mappings, registrations, streams, events, graphs, contexts. */
 uint32_t fake_cuda_held(void);
 size_t fake_cuda_memory_in_use(void);
 
 /* Is [@address, + @bytes) memory of the device that can be used? */
 bool fake_cuda_is_device(CUdeviceptr address, size_t bytes);
+
+/* The groups of multiprocessors that a stream may use, by bits; UINT64_MAX: all, and what is in no group. */
+uint64_t fake_cuda_stream_groups(CUstream stream);
