@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* On what a session of the CUDA backend is opened (kernels/runner.h). Plain values; all that it names outlives its sessions. */
+#pragma once
+
+#include "cuda/driver/device.h"
+
+struct sl_device {
+        const struct sl_cuda_device *cuda; /* its context is the current one of the thread that has the session */
+
+        /*
+         * Where everything of its sessions goes, in its order; its owner may capture what is launched there into a graph, and then
+         * waits for it himself: launch() does nothing to it but launches, copies and sets. NULL: each session makes a stream of its
+         * own.
+         */
+        CUstream stream;
+};
