@@ -21,6 +21,7 @@
 struct sl_error;
 struct sl_kernel;  /* opaque; each backend has its own */
 struct sl_session; /* the same */
+struct sl_device;  /* the same: what a session is opened on, where a process has several such things */
 struct sl_pace;
 
 /* Pointers of one launch. All 64-byte aligned where the plan owns them; client memory is 64-byte aligned too. */
@@ -39,13 +40,40 @@ struct sl_binding {
         const struct sl_part *part;
 };
 
+/*
+ * Memory of a device, which the host neither reads nor writes: its addresses are numbers to all but the backend. What was
+ * allocated in one session may be used in any other on the same device. All pointers of a binding lie in such memory then.
+ */
+struct sl_device_memory {
+        /*
+         * Load time; may block. Aligned to 256 bytes, not cleared; 0 bytes have an address, too. Return: 0; -ENOMEM, after which
+         * everything goes on as before; -EIO the device is lost; the text says which.
+         */
+        int (*allocate)(struct sl_session *session, uint64_t bytes, void **ret_memory, struct sl_error *error);
+
+        /* Nothing in flight uses it. NULL is fine. Returns NULL. */
+        void *(*release)(struct sl_session *session, void *memory);
+
+        /*
+         * Copies between the host and the device. They take their turn among the launches of the session: an upload is seen by
+         * those behind it, a download has what those before it wrote. Memory of the host stays until all of it has ended. Never
+         * allocates. Return: 0 it is done; -EINPROGRESS poll() and wait() say when; -EIO.
+         */
+        int (*upload)(struct sl_session *session, void *to, const void *from, uint64_t bytes);
+        int (*download)(struct sl_session *session, void *to, const void *from, uint64_t bytes);
+};
+
 struct sl_runner {
+        /* NULL: kernels read and write memory of the host. Else open(), poll() and wait() are there. */
+        const struct sl_device_memory *memory;
+
         /*
          * Load time; may block and allocate. @blobs are all that the plan keeps for this backend; a hostile compiler may have
-         * written them. They outlive the session. NULL: sessions are NULL. Return: 0; -ENODEV no device; -ENOMEM; -EBADMSG a blob
-         * is not what this backend writes.
+         * written them. They outlive the session, and so does @device; NULL: the one that the backend takes by itself. NULL:
+         * sessions are NULL. Return: 0; -ENODEV no device; -ENOMEM; -EBADMSG a blob is not what this backend writes.
          */
-        int (*open)(const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session, struct sl_error *error);
+        int (*open)(struct sl_device *device, const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session,
+                struct sl_error *error);
 
         /* Nothing is in flight, and its kernels are freed. NULL is fine. Returns NULL. */
         struct sl_session *(*close)(struct sl_session *session);

@@ -14,12 +14,16 @@
 
 #define QUEUE_MAX 256
 
+/* No address of a process has this bit. */
+#define THERE (1ull << 62)
+
 struct sl_session {
         pthread_t thread;
         bool ends;
         uint32_t n_queued, n_done; /* since it was opened; the next is at n_done % QUEUE_MAX */
         struct job {
-                struct sl_kernel *kernel;
+                struct sl_kernel *kernel; /* NULL: inputs[0] is copied to outputs[0] */
+                uint64_t bytes;           /* of the copy */
                 struct sl_binding binding;
                 const void *inputs[SL_NODE_INPUTS_MAX];
                 void *outputs[SL_NODE_OUTPUTS_MAX];
@@ -33,6 +37,9 @@ struct sl_kernel {
         uint32_t n_inputs, n_outputs;
 };
 
+static const struct sl_runner runner, resident_runner;
+static struct sl_backend late_backend;
+
 struct late_control late = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 void late_reset(void)
@@ -41,7 +48,25 @@ void late_reset(void)
         late.closed = false;
         late.delay_us = late.fails_at = late.n_launched = late.n_computed = 0;
         late.blob_bytes = late.n_blobs = 0;
+        late.n_memory_max = late.n_memory = late.n_uploads = late.n_downloads = 0;
+        late.device = NULL;
         pthread_mutex_unlock(&late.lock);
+        late_backend.runner = &runner;
+}
+
+void late_use_memory(void)
+{
+        late_backend.runner = &resident_runner;
+}
+
+void *late_address(void *here)
+{
+        return (void *)((uintptr_t)here + THERE);
+}
+
+static void *host_address(const void *there)
+{
+        return there ? (void *)((uintptr_t)there - THERE) : NULL;
 }
 
 void late_close(void)
@@ -113,6 +138,10 @@ static int provide(const struct sl_kernel_source *source, struct sl_provision *r
 
 static int compute(const struct job *job)
 {
+        if (!job->kernel) {
+                memcpy(job->outputs[0], job->inputs[0], job->bytes);
+                return 0;
+        }
         return sl_backend_ref.runner->launch(job->kernel->exact, &job->binding);
 }
 
@@ -149,7 +178,8 @@ static void *work(void *context)
         return NULL;
 }
 
-static int open_session(const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session, struct sl_error *error)
+static int open_session(struct sl_device *device, const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session,
+        struct sl_error *error)
 {
         struct sl_session *session = calloc(1, sizeof(*session));
 
@@ -158,6 +188,7 @@ static int open_session(const struct sl_blob *blobs, uint64_t n_blobs, struct sl
                         return sl_error_set(error, EBADMSG, "a blob is not aligned");
         pthread_mutex_lock(&late.lock);
         late.n_sessions++;
+        late.device = device;
         late.n_blobs = (uint32_t)n_blobs;
         pthread_mutex_unlock(&late.lock);
         pthread_create(&session->thread, NULL, work, session);
@@ -214,27 +245,107 @@ static size_t scratch_bytes(const struct sl_kernel *kernel)
         return sl_backend_ref.runner->scratch_bytes(kernel->exact);
 }
 
-static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+/* The job behind all others, with the lock held until push() has it. */
+static struct job *next_job(struct sl_session *session)
 {
-        struct sl_session *session = kernel->session;
         struct job *job;
 
         pthread_mutex_lock(&late.lock);
         while (session->n_queued - session->n_done == QUEUE_MAX)
                 pthread_cond_wait(&late.changed, &late.lock);
         job = &session->jobs[session->n_queued % QUEUE_MAX];
-        *job = (struct job){.kernel = kernel, .binding = *binding};
-        memcpy(job->inputs, binding->inputs, kernel->n_inputs * sizeof(*job->inputs));
-        memcpy(job->outputs, binding->outputs, kernel->n_outputs * sizeof(*job->outputs));
-        job->binding.inputs = job->inputs;
-        job->binding.outputs = job->outputs;
-        job->binding.pace = NULL;
+        *job = (struct job){.kernel = NULL};
+        return job;
+}
+
+static int push(struct sl_session *session)
+{
         session->n_queued++;
         late.n_launched++;
         pthread_cond_broadcast(&late.changed);
         pthread_mutex_unlock(&late.lock);
         return -EINPROGRESS;
 }
+
+static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        struct job *job = next_job(kernel->session);
+
+        job->kernel = kernel;
+        job->binding = *binding;
+        memcpy(job->inputs, binding->inputs, kernel->n_inputs * sizeof(*job->inputs));
+        memcpy(job->outputs, binding->outputs, kernel->n_outputs * sizeof(*job->outputs));
+        job->binding.inputs = job->inputs;
+        job->binding.outputs = job->outputs;
+        job->binding.pace = NULL;
+        return push(kernel->session);
+}
+
+static int launch_there(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        struct sl_binding here = *binding;
+        const void *inputs[SL_NODE_INPUTS_MAX];
+        void *outputs[SL_NODE_OUTPUTS_MAX];
+
+        for (uint32_t i = 0; i < kernel->n_inputs; i++)
+                inputs[i] = host_address(binding->inputs[i]);
+        for (uint32_t i = 0; i < kernel->n_outputs; i++)
+                outputs[i] = host_address(binding->outputs[i]);
+        here.inputs = inputs;
+        here.outputs = outputs;
+        here.scratch = host_address(binding->scratch);
+        return launch(kernel, &here);
+}
+
+/* ---- memory of its own ---- */
+
+static int allocate(struct sl_session *session, uint64_t bytes, void **ret_memory, struct sl_error *error)
+{
+        bool full;
+
+        (void)session;
+        pthread_mutex_lock(&late.lock);
+        full = late.n_memory_max && late.n_memory == late.n_memory_max;
+        late.n_memory += !full;
+        pthread_mutex_unlock(&late.lock);
+        if (full)
+                return sl_error_set(error, ENOMEM, "there is no memory left");
+        *ret_memory = late_address(aligned_alloc(256, (bytes + 256) / 256 * 256));
+        return 0;
+}
+
+static void *give_back(struct sl_session *session, void *memory)
+{
+        (void)session;
+        if (memory)
+                late_say(&late.n_memory, late.n_memory - 1);
+        free(host_address(memory));
+        return NULL;
+}
+
+static int copy(struct sl_session *session, void *to, const void *from, uint64_t bytes)
+{
+        struct job *job = next_job(session);
+
+        job->inputs[0] = from;
+        job->outputs[0] = to;
+        job->bytes = bytes;
+        return push(session);
+}
+
+static int upload(struct sl_session *session, void *to, const void *from, uint64_t bytes)
+{
+        late_say(&late.n_uploads, late.n_uploads + 1);
+        return copy(session, host_address(to), from, bytes);
+}
+
+static int download(struct sl_session *session, void *to, const void *from, uint64_t bytes)
+{
+        late_say(&late.n_downloads, late.n_downloads + 1);
+        return copy(session, to, host_address(from), bytes);
+}
+
+static const struct sl_device_memory memory = {.allocate = allocate, .release = give_back, .upload = upload, .download = download};
 
 /* The lock is held. */
 static int look(struct sl_session *session)
@@ -304,8 +415,19 @@ static const struct sl_runner runner = {
         .kernel_free = release,
 };
 
-static const struct sl_backend late_backend = {
-        .name = "cpu", .step_weight = 32, .key = key, .planner = &planner, .runner = &runner};
+static const struct sl_runner resident_runner = {
+        .memory = &memory,
+        .open = open_session,
+        .close = close_session,
+        .compile = build,
+        .scratch_bytes = scratch_bytes,
+        .launch = launch_there,
+        .poll = poll_session,
+        .wait = wait_session,
+        .kernel_free = release,
+};
+
+static struct sl_backend late_backend = {.name = "cpu", .step_weight = 32, .key = key, .planner = &planner, .runner = &runner};
 
 /* In the place of kernels/backends.c. */
 const struct sl_backend *sl_backend_at(uint32_t index)

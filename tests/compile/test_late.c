@@ -26,8 +26,8 @@ static float x[BATCH * WIDTH], y[BATCH * WIDTH], wanted[BATCH * WIDTH];
 static const void *inputs[] = {x};
 static void *outputs[] = {y};
 
-/* Products on the one backend, a Sigmoid between them on the other: each reads what the other has made. */
-static void setup(void)
+/* Products on the one backend; a Sigmoid between them is on the other. */
+static void build_network(bool mixed)
 {
         uint32_t value;
 
@@ -37,7 +37,7 @@ static void setup(void)
         for (int i = 0; i < LAYERS; i++) {
                 value = network_node(&net, SL_OP_MATMUL, VALUES(value, network_weights(&net, DIMS(WIDTH, WIDTH))), 0, NULL);
                 value = network_apply(&net, SL_OP_RELU, value);
-                if (i % 2 == 0)
+                if (mixed && i % 2 == 0)
                         value = network_apply(&net, SL_OP_SIGMOID, value);
         }
         network_output(&net, value);
@@ -46,9 +46,16 @@ static void setup(void)
                 x[i] = network_random(&net);
 }
 
+/* Each reads what the other has made. */
+static void setup(void)
+{
+        build_network(true);
+}
+
 static void teardown(void)
 {
         network_deinit(&net);
+        cr_expect_eq(late.n_memory, 0, "%u pieces of its memory are left", late.n_memory);
         cr_expect_eq(late.n_kernels, 0, "%u kernels are left", late.n_kernels);
         cr_expect_eq(late.n_sessions, 0, "%u sessions are left", late.n_sessions);
 }
@@ -419,4 +426,138 @@ Test(late, no_damage_to_backends_and_blobs_harms_anybody)
         cr_expect_lt(n_used, n);
         free(bytes);
         close(fd);
+}
+
+/* ---- memory of its own ---- */
+
+static void setup_there(void)
+{
+        build_network(false);
+        late_use_memory();
+}
+
+TestSuite(late_memory, .init = setup_there, .fini = teardown);
+
+Test(late_memory, a_run_copies_its_ports_and_touches_nothing_else_of_the_host)
+{
+        struct sl_plan *plan = open_plan("cpu");
+        struct sl_instance *instance = instance_of(plan);
+
+        compute_wanted();
+        for (uint32_t run = 1; run <= 3; run++) {
+                memset(y, 0, sizeof(y));
+                late_say(&late.n_uploads, 0);
+                cr_assert_eq(sl_instance_run(instance, BATCH, inputs, outputs), 0);
+                cr_expect_arr_eq(y, wanted, sizeof(y));
+                cr_expect_eq(late.n_uploads, 1);
+                cr_expect_eq(late.n_downloads, run);
+        }
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+Test(late_memory, an_instance_that_is_driven_fetches_its_outputs_once)
+{
+        struct sl_plan *plan = open_plan("cpu");
+        struct sl_instance *instance = instance_of(plan);
+        int r;
+
+        compute_wanted();
+        late_close();
+        cr_assert_eq(sl_instance_start(instance, BATCH, inputs, outputs), -EINPROGRESS);
+        for (int i = 0; i < 3; i++)
+                cr_assert_eq(sl_instance_poll(instance), -EINPROGRESS);
+        late_open();
+        while ((r = sl_instance_poll(instance)) == -EINPROGRESS)
+                usleep(100);
+        cr_expect_eq(r, 0);
+        cr_expect_eq(late.n_downloads, 1);
+        cr_expect_arr_eq(y, wanted, sizeof(y));
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+/* Its buffers are where the backend computes, its constants those of all. */
+Test(late_memory, instances_on_one_ground_share_the_constants_and_copy_nothing)
+{
+        enum { N = 3 };
+        struct sl_plan *plan = open_plan("cpu");
+        struct sl_device *device = (struct sl_device *)&net;
+        struct sl_instance *instances[N];
+        struct sl_residence *constants;
+        struct sl_instance_ground ground = {.device = device, .ports_there = true};
+        float there_x[BATCH * WIDTH], there_y[BATCH * WIDTH];
+        const void *there_in[] = {late_address(there_x)};
+        void *there_out[] = {late_address(there_y)};
+
+        compute_wanted();
+        memcpy(there_x, x, sizeof(x));
+        cr_assert_eq(sl_residence_new(plan, device, NULL, &constants, NULL), 0);
+        cr_expect_eq(late.device, device);
+        ground.constants = constants;
+        for (int i = 0; i < N; i++) {
+                cr_assert_eq(sl_instance_new_on(plan, BATCH, &ground, &instances[i], NULL), 0);
+                memset(there_y, 0, sizeof(there_y));
+                cr_assert_eq(sl_instance_run(instances[i], BATCH, there_in, there_out), 0);
+                cr_expect_arr_eq(there_y, wanted, sizeof(wanted));
+        }
+        cr_expect_eq(late.n_memory, 1 + N, "the constants once, and a workspace each");
+        cr_expect_eq(late.n_uploads, 1);
+        cr_expect_eq(late.n_downloads, 0);
+        for (int i = 0; i < N; i++)
+                sl_instance_free(instances[i]);
+        sl_residence_free(constants);
+        sl_plan_free(plan);
+}
+
+Test(late_memory, a_failure_there_is_that_of_the_run_and_of_no_other)
+{
+        struct sl_plan *plan = open_plan("cpu");
+        struct sl_instance *instance = instance_of(plan);
+
+        compute_wanted();
+        late_say(&late.n_computed, 0);
+        late_say(&late.fails_at, 2);
+        cr_expect_eq(sl_instance_run(instance, BATCH, inputs, outputs), -ERANGE);
+        cr_expect_eq(sl_instance_run(instance, BATCH, inputs, outputs), 0);
+        cr_expect_arr_eq(y, wanted, sizeof(y));
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+Test(late_memory, without_memory_there_no_instance_is_made_and_nothing_is_left)
+{
+        struct sl_plan *plan = open_plan("cpu");
+        struct sl_instance *instance;
+        struct sl_error error;
+        int r = -ENOMEM;
+
+        for (uint32_t room = 1; r == -ENOMEM; room++) {
+                error = (struct sl_error){0};
+                late_say(&late.n_memory_max, room);
+                r = sl_instance_new(plan, BATCH, &instance, &error);
+                if (r == 0)
+                        break;
+                cr_assert_eq(r, -ENOMEM, "%d: %s", r, error.text);
+                cr_expect(strstr(error.text, "no memory"), "%s", error.text);
+                cr_expect_eq(late.n_memory, 0);
+                cr_assert_lt(room, 16);
+        }
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+Test(late_memory, a_plan_with_steps_of_the_host_is_refused)
+{
+        struct sl_error error = {0};
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+
+        network_deinit(&net);
+        build_network(true);
+        late_use_memory();
+        plan = open_plan("cpu");
+        cr_expect_eq(sl_instance_new(plan, BATCH, &instance, &error), -ENOTSUP);
+        cr_expect(strstr(error.text, "memory of its own"), "%s", error.text);
+        sl_plan_free(plan);
 }

@@ -9,8 +9,11 @@
 #include "interpreter.h"
 #include "op.h"
 #include "pace.h"
+#include "residence.h"
+#include "resident_ports.h"
 #include "team_room.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 SL_DEFINE_CLEANUP(struct sl_executable *, sl_executable_free)
@@ -45,6 +48,8 @@ static void *pointer_of(const struct sl_executable *executable, const struct sl_
         case SL_PLACE_WORKSPACE:
                 return executable->workspace + operand->offset;
         case SL_PLACE_CONSTANT:
+                if (executable->constants)
+                        return sl_residence_constant(executable->constants, &plan->constants[operand->index]);
                 return (void *)sl_plan_constant_data(plan, &plan->constants[operand->index]);
         default:
                 return NULL;
@@ -203,6 +208,7 @@ static int build(struct builder *builder, uint64_t number, uint8_t *workspace, s
         executable->plan = builder->plan;
         executable->source = source;
         executable->workspace = workspace;
+        executable->constants = builder->sessions->constants;
         executable->first_number = builder->n_numbers;
         builder->n_numbers += source->n_steps;
         if (allocate_tables(executable, count_pointers(builder->plan, source)) < 0)
@@ -444,6 +450,20 @@ static int end_run(struct sl_executable *executable, struct sl_interpreter *inte
         return executable->verdict ? executable->verdict : r;
 }
 
+/* Once a run, behind its last step. */
+static void fetch_ports(struct sl_executable *executable, struct sl_interpreter *interpreter)
+{
+        int r;
+
+        executable->next++;
+        if (!executable->copied || executable->verdict)
+                return;
+        r = sl_resident_ports_download(executable->copied);
+        if (r < 0)
+                interpreter->sessions->in_flight = executable->copied->session;
+        executable->verdict = r == -EINPROGRESS ? 0 : r;
+}
+
 static int run_steps(struct sl_executable *executable, struct sl_interpreter *interpreter, bool sleeps)
 {
         while (executable->next < executable->n_steps && !executable->verdict) {
@@ -459,6 +479,8 @@ static int run_steps(struct sl_executable *executable, struct sl_interpreter *in
                 executable->verdict = r;
                 executable->next += n > 1 ? n : 1;
         }
+        if (executable->next == executable->n_steps)
+                fetch_ports(executable, interpreter);
         return end_run(executable, interpreter, sleeps);
 }
 

@@ -18,6 +18,8 @@ struct sl_error;
 struct sl_interpreter;
 struct sl_live;
 struct sl_pace;
+struct sl_residence;
+struct sl_resident_ports;
 
 /* How a team of so many computes a step. */
 struct sl_step_cut {
@@ -49,8 +51,10 @@ struct sl_executable_patch {
 struct sl_executable {
         const struct sl_plan *plan;
         const struct sl_plan_program *source;
-        uint8_t *workspace; /* its own part of the instance's */
-        bool dynamic;       /* some step is */
+        uint8_t *workspace;                     /* its own part of the instance's */
+        const struct sl_residence *constants;   /* on a device; NULL: in the plan */
+        const struct sl_resident_ports *copied; /* what of a run comes down from a device at its end; NULL: nothing */
+        bool dynamic;                           /* some step is */
         uint32_t n_steps, n_patches;
         struct sl_executable_step *steps;
         struct sl_executable_patch *patches;

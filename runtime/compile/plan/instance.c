@@ -23,6 +23,8 @@
 #include "pace.h"
 #include "plan_map.h"
 #include "ref/live.h"
+#include "residence.h"
+#include "resident_ports.h"
 #include "team_room.h"
 #include "workspace.h"
 
@@ -35,6 +37,10 @@ struct sl_instance {
         struct sl_executable *programs[SL_PLAN_BATCHES_MAX];
         struct sl_workspace workspace;
         struct sl_sessions sessions;
+        const struct sl_plan_session *resident; /* in whose memory it runs; NULL: in the workspace */
+        void *place;                            /* there: its workspace; NULL: somebody else's */
+        struct sl_residence *constants;         /* there: its own; NULL */
+        struct sl_resident_ports ports;
         struct sl_interpreter interpreter;
         struct sl_team_room room;
         struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
@@ -70,12 +76,13 @@ static int build_program(struct sl_instance *instance, uint32_t i, struct sl_err
 {
         const struct sl_plan_program *source = &instance->plan->programs[i];
         struct sl_executable *executable;
-        int r = sl_executable_new(
-                instance->plan, i, instance->workspace.bytes, &instance->pace, &instance->sessions, &executable, error);
+        int r = sl_executable_new(instance->plan, i, instance->place ? instance->place : instance->workspace.bytes, &instance->pace,
+                &instance->sessions, &executable, error);
 
         if (r < 0)
                 return sl_error_prefix(error, r, "batch %llu", (unsigned long long)source->batch);
         instance->programs[i] = executable;
+        executable->copied = instance->ports.session ? &instance->ports : NULL;
         executable->slots = calloc(source->n_slots + 1, sizeof(*executable->slots));
         return executable->slots ? 0 : sl_error_set(error, ENOMEM, "no memory for its slots");
 }
@@ -102,11 +109,59 @@ static int build_programs(struct sl_instance *instance, uint32_t n_programs, str
         return 0;
 }
 
-int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error)
+static int make_workspace(struct sl_instance *instance, uint64_t bytes, struct sl_error *error)
+{
+        const struct sl_plan *plan = instance->plan;
+
+        if (sl_workspace_init(&instance->workspace, bytes) == 0 &&
+                sl_workspace_populate(&instance->workspace, plan->programs[0].workspace_bytes, UINT64_MAX) >= 0)
+                return 0;
+        return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
+                (unsigned long long)bytes);
+}
+
+/* All that an instance keeps in the memory of a device. */
+static int settle_down(
+        struct sl_instance *instance, uint32_t batch_max, const struct sl_instance_ground *ground, struct sl_error *error)
+{
+        struct sl_plan_session *session = sl_sessions_resident(&instance->sessions);
+        const struct sl_plan *plan = instance->plan;
+        uint64_t bytes = sl_plan_workspace_bytes(plan, batch_max);
+        int r;
+
+        instance->resident = session;
+        instance->sessions.constants = ground->constants;
+        r = session->backend->runner->memory->allocate(session->session, bytes, &instance->place, error);
+        if (r == 0 && !ground->constants) {
+                r = sl_residence_new(plan, ground->device, NULL, &instance->constants, error);
+                instance->sessions.constants = instance->constants;
+        }
+        if (r == 0 && !ground->ports_there)
+                r = sl_resident_ports_init(
+                        &instance->ports, session, plan->info, plan->info->batches[programs_up_to(plan, batch_max) - 1], error);
+        return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", plan->info->name) : 0;
+}
+
+static int prepare(
+        struct sl_instance *instance, uint32_t batch_max, const struct sl_instance_ground *ground, struct sl_error *error)
+{
+        const struct sl_plan *plan = instance->plan;
+        int r;
+
+        sl_cpu_use_one_thread();
+        r = sl_sessions_open(&instance->sessions, plan, ground->device, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "model \"%s\"", plan->info->name);
+        r = sl_sessions_resident(&instance->sessions) ? settle_down(instance, batch_max, ground, error)
+                                                      : make_workspace(instance, sl_plan_workspace_bytes(plan, batch_max), error);
+        return r == 0 ? make_kernel_cache(instance, error) : r;
+}
+
+int sl_instance_new_on(const struct sl_plan *plan, uint32_t batch_max, const struct sl_instance_ground *ground,
+        struct sl_instance **ret_instance, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_instance_free) struct sl_instance *instance = calloc(1, sizeof(*instance));
         uint32_t n_programs = programs_up_to(plan, batch_max);
-        uint64_t bytes = sl_plan_workspace_bytes(plan, batch_max);
         int r;
 
         if (!plan->info->n_batches)
@@ -118,15 +173,7 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
         if (!instance)
                 return sl_error_set(error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*instance));
         instance->plan = plan;
-        if (sl_workspace_init(&instance->workspace, bytes) < 0 ||
-                sl_workspace_populate(&instance->workspace, plan->programs[0].workspace_bytes, UINT64_MAX) < 0)
-                return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
-                        (unsigned long long)bytes);
-        sl_cpu_use_one_thread();
-        r = sl_sessions_open(&instance->sessions, plan, error);
-        if (r < 0)
-                return sl_error_prefix(error, r, "model \"%s\"", plan->info->name);
-        r = make_kernel_cache(instance, error);
+        r = prepare(instance, batch_max, ground ? ground : &(struct sl_instance_ground){.device = NULL}, error);
         if (r == 0)
                 r = build_programs(instance, n_programs, error);
         if (r < 0)
@@ -135,11 +182,24 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
         return 0;
 }
 
+int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error)
+{
+        return sl_instance_new_on(plan, batch_max, NULL, ret_instance, error);
+}
+
 static void free_program(struct sl_executable *executable)
 {
         if (executable)
                 free(executable->slots);
         sl_executable_free(executable);
+}
+
+static void leave_room(struct sl_instance *instance)
+{
+        if (instance->resident)
+                instance->place =
+                        instance->resident->backend->runner->memory->release(instance->resident->session, instance->place);
+        sl_workspace_deinit(&instance->workspace);
 }
 
 struct sl_instance *sl_instance_free(struct sl_instance *instance)
@@ -150,8 +210,10 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
         for (uint32_t i = 0; i < instance->n_programs; i++)
                 free_program(instance->programs[i]);
         sl_kernel_cache_free(instance->kernels);
+        sl_resident_ports_deinit(&instance->ports);
+        leave_room(instance);
+        sl_residence_free(instance->constants);
         sl_sessions_close(&instance->sessions);
-        sl_workspace_deinit(&instance->workspace);
         sl_team_room_deinit(&instance->room);
         free(instance);
         return NULL;
@@ -186,11 +248,13 @@ void sl_instance_move(struct sl_instance *instance, void *room)
 {
         for (uint32_t i = 0; i < instance->n_programs; i++)
                 sl_executable_move(instance->programs[i], room);
-        sl_workspace_deinit(&instance->workspace);
+        leave_room(instance);
 }
 
 int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max)
 {
+        if (!instance->workspace.bytes)
+                return 0;
         return sl_workspace_populate(&instance->workspace, sl_plan_workspace_bytes(instance->plan, batch), bytes_max);
 }
 
@@ -280,13 +344,30 @@ int sl_instance_splits(
         return r;
 }
 
+/* The buffers of a run, where they are; copies are the first thing of it. */
+static void bind_ports(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs, void *const *outputs)
+{
+        struct sl_resident_ports *ports = &instance->ports;
+        int r;
+
+        if (!ports->session) {
+                sl_executable_bind(program, inputs, outputs);
+                return;
+        }
+        sl_executable_bind(program, (const void *const *)ports->inputs, ports->outputs);
+        r = sl_resident_ports_upload(ports, (uint32_t)program->source->batch, inputs, outputs);
+        if (r < 0)
+                instance->sessions.in_flight = ports->session;
+        program->verdict = r == -EINPROGRESS ? 0 : r;
+}
+
 static void begin(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error)
 {
         sl_pace_start(&instance->pace, &instance->stop, program->source->work);
         /* The thread that runs may not be the one that compiled, and kernels must find the thread count that they were made for. */
         sl_cpu_use_one_thread();
-        sl_executable_bind(program, inputs, outputs);
+        bind_ports(instance, program, inputs, outputs);
         sl_interpreter_begin(&instance->interpreter, instance->plan, program->source, &instance->pace, &instance->sessions,
                 instance->kernels, open, error);
         sl_team_room_begin(&instance->room);

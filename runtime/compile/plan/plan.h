@@ -19,6 +19,8 @@ struct sl_error;
 struct sl_plan;
 struct sl_instance;
 struct sl_choice;
+struct sl_device;
+struct sl_residence;
 struct sl_stop;
 struct sl_team;
 
@@ -90,6 +92,30 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
  */
 int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error);
 struct sl_instance *sl_instance_free(struct sl_instance *instance);
+
+/*
+ * The constants of a plan whose backend has memory of its own (kernels/runner.h), copied to @device; NULL: the backend's own. The
+ * instances on a device share them, and they end after those. One thread at a time; the plan outlives them. @base: those of the
+ * plan's base on the same device, which outlive them; NULL: there is none, or it is copied too. Load time. Return: 0; -ENOMEM;
+ * -EIO; -ENODEV; -ENOTSUP the backend has no such memory.
+ */
+int sl_residence_new(const struct sl_plan *plan, struct sl_device *device, const struct sl_residence *base,
+        struct sl_residence **ret_residence, struct sl_error *error);
+struct sl_residence *sl_residence_free(struct sl_residence *residence);
+
+/*
+ * On what an instance runs whose backend has memory of its own. Zeros: on the backend's own device, with constants of its own, and
+ * each run copies its inputs there and its outputs back.
+ */
+struct sl_instance_ground {
+        struct sl_device *device;
+        const struct sl_residence *constants; /* there */
+        bool ports_there;                     /* inputs and outputs of a run are addresses there: nothing is copied */
+};
+
+/* sl_instance_new() on such a ground; NULL: zeros. The device and the constants outlive it. */
+int sl_instance_new_on(const struct sl_plan *plan, uint32_t batch_max, const struct sl_instance_ground *ground,
+        struct sl_instance **ret_instance, struct sl_error *error);
 
 /*
  * From now on runs compute with @team, whose owner is the thread that runs: steps are cut as the plan says for its size, each
