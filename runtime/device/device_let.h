@@ -6,7 +6,7 @@
  *     cpu:2          one core
  *     cpu:0-1+4      a let of three
  *
- * Any other kind of device would have another word in front. Plain values; any thread.
+ * GPUs are named in gpu_let.h. Plain values; any thread.
  */
 #pragma once
 
