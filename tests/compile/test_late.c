@@ -510,6 +510,35 @@ Test(late_memory, instances_on_one_ground_share_the_constants_and_copy_nothing)
         sl_plan_free(plan);
 }
 
+/* The second run reads what the first has made: its owner waits for the last one only. */
+Test(late_memory, runs_are_launched_behind_each_other_without_waiting)
+{
+        struct sl_plan *plan = open_plan("cpu");
+        struct sl_instance *own = instance_of(plan), *instance;
+        const struct sl_instance_ground ground = {.ports_there = true};
+        float there_x[BATCH * WIDTH], there_y[BATCH * WIDTH], there_z[BATCH * WIDTH];
+        const void *there_in[][1] = {{late_address(there_x)}, {late_address(there_y)}};
+        void *there_out[][1] = {{late_address(there_y)}, {late_address(there_z)}};
+
+        compute_wanted();
+        memcpy(there_x, x, sizeof(x));
+        cr_assert_eq(sl_instance_new_on(plan, BATCH, &ground, &instance, NULL), 0);
+        cr_expect_eq(sl_instance_launch(own, BATCH, inputs, outputs), -ENOTSUP, "its ports are to be copied");
+        cr_expect_eq(sl_instance_launch(instance, BATCH + 1, there_in[0], there_out[0]), -EINVAL);
+        late_close();
+        late_say(&late.n_computed, 0);
+        for (int i = 0; i < 2; i++)
+                cr_assert_eq(sl_instance_launch(instance, BATCH, there_in[i], there_out[i]), 0);
+        cr_expect_eq(late_ask(&late.n_computed), 0);
+        late_open();
+        cr_assert_eq(sl_instance_run(own, BATCH, (const void *const[]){wanted}, outputs), 0);
+        sl_instance_free(instance);
+        cr_expect_arr_eq(there_y, wanted, sizeof(wanted));
+        cr_expect_arr_eq(there_z, y, sizeof(y));
+        sl_instance_free(own);
+        sl_plan_free(plan);
+}
+
 Test(late_memory, a_failure_there_is_that_of_the_run_and_of_no_other)
 {
         struct sl_plan *plan = open_plan("cpu");

@@ -493,3 +493,12 @@ int sl_executable_go_on(struct sl_executable *executable, struct sl_interpreter 
 {
         return run_steps(executable, interpreter, false);
 }
+
+int sl_executable_launch(struct sl_executable *executable, struct sl_interpreter *interpreter)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < executable->n_steps && r == 0; i++)
+                r = run_step(executable, &executable->steps[i], 1, interpreter);
+        return r;
+}

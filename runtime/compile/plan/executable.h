@@ -108,3 +108,6 @@ int sl_executable_run(struct sl_executable *executable, struct sl_interpreter *i
  * a backend. Steps of bodies wait. Return: as above; -EINPROGRESS something is in flight: to be called again.
  */
 int sl_executable_go_on(struct sl_executable *executable, struct sl_interpreter *interpreter);
+
+/* All steps one behind the other in the one session that there is, which is left to its owner. Return: 0; what a launch says. */
+int sl_executable_launch(struct sl_executable *executable, struct sl_interpreter *interpreter);

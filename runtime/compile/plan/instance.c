@@ -448,6 +448,18 @@ int sl_instance_wait(struct sl_instance *instance)
         return run_program(instance, program);
 }
 
+int sl_instance_launch(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs)
+{
+        struct sl_executable *program = find_program(instance, batch);
+
+        if (!program)
+                return -EINVAL;
+        if (!instance->resident || instance->ports.session)
+                return -ENOTSUP;
+        begin(instance, program, inputs, outputs, NULL, NULL);
+        return sl_executable_launch(program, &instance->interpreter);
+}
+
 int sl_instance_run_timed(
         struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns)
 {

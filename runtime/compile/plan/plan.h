@@ -188,6 +188,13 @@ int sl_instance_start(struct sl_instance *instance, uint32_t batch, const void *
 int sl_instance_poll(struct sl_instance *instance);
 int sl_instance_wait(struct sl_instance *instance);
 
+/*
+ * Launches all steps of a run on a ground with ports_there, and waits for nothing: it ends in the order of the device's stream,
+ * whose owner sees that, or has captured it. Further runs may be launched behind it. Return: 0; -EINVAL; -ENOTSUP it is on no such
+ * ground; what a launch says, when those before it were launched.
+ */
+int sl_instance_launch(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
+
 /* An output whose shape is data-dependent: the room that there is, and what it was. */
 struct sl_open_output {
         uint64_t capacity_bytes;
