@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plans are built operator by operator: each of them has a function that adds its launches, or refuses. supports() runs the same
+ * functions and keeps nothing.
+ */
+#pragma once
+
+#include "cuda/own/arguments.h"
+#include "cuda/own/own.h"
+#include "op.h"
+
+#include <stddef.h>
+
+struct sl_own_builder {
+        struct sl_own_plan *plan;   /* NULL: nothing is kept */
+        struct sl_own_launch spare; /* what is added then */
+        int error;                  /* -ENOMEM */
+};
+
+/* Adds a launch over @threads threads of @block each; kernels with other grids change them. Never NULL. */
+struct sl_own_launch *sl_own_add(
+        struct sl_own_builder *builder, uint32_t kernel, const void *argument, size_t bytes, uint64_t threads);
+
+void sl_own_slot(struct sl_own_launch *launch, size_t offset, enum sl_own_source source, uint32_t index, uint64_t bytes);
+
+/* The next @bytes of scratch: where they begin. */
+uint64_t sl_own_scratch(struct sl_own_builder *builder, uint64_t bytes);
+
+/* The data may make the kernel set the error word. */
+void sl_own_checks(struct sl_own_builder *builder);
+
+struct sl_own_divisor sl_own_divide_by(uint64_t divisor);
+
+/*
+ * A box of elements, the outermost dimension first, and where they lie in some tensors. Collapsing merges dimensions that lie one
+ * in the other in all of them and drops those of one element; it leaves one dimension at least.
+ */
+#define SL_OWN_BOX_TENSORS (SL_OWN_OPERANDS + 1)
+struct sl_own_box {
+        uint32_t rank, n_tensors;
+        int64_t sizes[SL_RANK_MAX], strides[SL_OWN_BOX_TENSORS][SL_RANK_MAX];
+};
+void sl_own_collapse(struct sl_own_box *box);
+
+/* Strides of @tensor along the dimensions of @shape, to which it is broadcast. */
+void sl_own_broadcast(const struct sl_tensor *tensor, const struct sl_shape *shape, int64_t ret_strides[SL_RANK_MAX]);
+
+/* The box of all of @tensor, in the order in which it lies in memory; it is tensor 0. Strides that are added by
+ * sl_own_box_add() are along its logical dimensions. */
+void sl_own_box_of(const struct sl_tensor *tensor, struct sl_own_box *ret_box);
+void sl_own_box_add(struct sl_own_box *box, const struct sl_tensor *tensor, const int64_t strides[SL_RANK_MAX]);
+
+static inline bool sl_own_is_there(const struct sl_node_desc *node, uint32_t input)
+{
+        return input < node->n_inputs && node->inputs[input].dtype != SL_DTYPE_NONE;
+}
+
+/* float32, float16 or bfloat16. */
+static inline bool sl_own_is_float(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_F32 || dtype == SL_DTYPE_F16 || dtype == SL_DTYPE_BF16;
+}
+
+/* Of three kernels in a row: for float32, float16 and bfloat16. */
+static inline uint32_t sl_own_kernel_of(uint32_t first, uint32_t dtype)
+{
+        return first + (dtype == SL_DTYPE_F16) + 2 * (dtype == SL_DTYPE_BF16);
+}
+
+/* How each operator is planned: 0 or -ENOTSUP. Sizes, types that are unknown, and tensors without elements were dealt with. */
+/* Whether there is any node of @op that own kernels run. */
+bool sl_own_runs(uint32_t op);
+
+/* See sl_cuda_own_plan_finish(). */
+int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_desc *node, int bias_axis);
+
+#define SL_OWN_OPERATORS(X)                                                                                                        \
+        X(unary)                                                                                                                   \
+        X(arithmetic)
+#define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
+SL_OWN_OPERATORS(X)
+#undef X

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/own/builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ELEMENTS_MAX ((1ull << 31) - 1)
+
+/* Operator and the function that plans it. */
+#define OPERATORS(X)                                                                                                               \
+        X(RELU, unary) X(LEAKY_RELU, unary) X(ELU, unary) X(SIGMOID, unary) X(HARD_SIGMOID, unary) X(HARD_SWISH, unary)            \
+        X(TANH, unary) X(SOFTPLUS, unary) X(GELU, unary) X(ERF, unary) X(EXP, unary) X(LOG, unary) X(SQRT, unary)                  \
+        X(RECIPROCAL, unary) X(NEG, unary) X(ABS, unary) X(FLOOR, unary) X(CEIL, unary) X(ROUND, unary) X(SIGN, unary)             \
+        X(SIN, unary) X(COS, unary) X(CLIP, unary) X(ACOS, unary) X(ACOSH, unary) X(ASIN, unary) X(ASINH, unary) X(ATAN, unary)    \
+        X(ATANH, unary) X(COSH, unary) X(SINH, unary) X(TAN, unary) X(SELU, unary) X(CELU, unary) X(MISH, unary)                   \
+        X(THRESHOLDED_RELU, unary) X(SOFTSIGN, unary) X(SHRINK, unary) X(NOT, unary) X(BITWISE_NOT, unary)                         \
+        X(ADD, arithmetic) X(SUB, arithmetic) X(MUL, arithmetic) X(DIV, arithmetic) X(POW, arithmetic) X(MIN, arithmetic)          \
+        X(MAX, arithmetic) X(SUM, arithmetic) X(MEAN, arithmetic) X(PRELU, arithmetic) X(MOD, arithmetic)                          \
+        X(BIT_SHIFT, arithmetic) X(BITWISE_AND, arithmetic) X(BITWISE_OR, arithmetic) X(BITWISE_XOR, arithmetic)
+
+static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
+#define X(id, function) [SL_OP_##id] = sl_own_plan_##function,
+        OPERATORS(X)
+#undef X
+};
+
+bool sl_own_runs(uint32_t op)
+{
+        return op < SL_OP_COUNT && operators[op];
+}
+
+static bool tensor_fits(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_NONE || sl_shape_elements(&tensor->shape) <= ELEMENTS_MAX;
+}
+
+static bool node_fits(const struct sl_node_desc *node)
+{
+        if (node->op >= SL_OP_COUNT || !operators[node->op] || node->n_inputs > SL_NODE_INPUTS_MAX ||
+                node->n_outputs > SL_NODE_OUTPUTS_MAX || !node->n_outputs || !sl_op_parameters_resolved(node))
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (!tensor_fits(&node->inputs[i]))
+                        return false;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (!tensor_fits(&node->outputs[i]))
+                        return false;
+        return true;
+}
+
+/* No operator has anything to do where no output has an element. */
+static bool is_empty(const struct sl_node_desc *node)
+{
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (node->outputs[i].dtype != SL_DTYPE_NONE && sl_shape_elements(&node->outputs[i].shape))
+                        return false;
+        return true;
+}
+
+static int build(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        bool fused = node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE;
+
+        if (!node_fits(node) || (fused && !(sl_op_traits(node->op) & SL_OP_EPILOGUE)))
+                return -ENOTSUP;
+        return operators[node->op](builder, node);
+}
+
+static int keep(struct sl_own_plan *plan, int r, struct sl_own_builder *builder, struct sl_own_plan *ret_plan)
+{
+        r = r ? r : builder->error;
+        if (r)
+                sl_cuda_own_plan_deinit(plan);
+        else
+                *ret_plan = *plan;
+        return r;
+}
+
+bool sl_cuda_own_supports(const struct sl_node_desc *node)
+{
+        struct sl_own_builder builder = {.plan = NULL};
+
+        return build(&builder, node) == 0;
+}
+
+int sl_cuda_own_plan(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        struct sl_own_plan plan = {.n_launches = 0};
+        struct sl_own_builder builder = {.plan = &plan};
+        int r = build(&builder, node);
+
+        if (!r && is_empty(node)) {
+                sl_cuda_own_plan_deinit(&plan);
+                *ret_plan = (struct sl_own_plan){.n_launches = 0};
+                return 0;
+        }
+        return keep(&plan, r, &builder, ret_plan);
+}
+
+int sl_cuda_own_plan_finish(const struct sl_node_desc *node, int bias_axis, struct sl_own_plan *ret_plan)
+{
+        struct sl_own_plan plan = {.n_launches = 0};
+        struct sl_own_builder builder = {.plan = &plan};
+
+        return keep(&plan, sl_own_build_finish(&builder, node, bias_axis), &builder, ret_plan);
+}
+
+void sl_cuda_own_plan_deinit(struct sl_own_plan *plan)
+{
+        free(plan->launches);
+        *plan = (struct sl_own_plan){.n_launches = 0};
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The own kernels against ref: nodes at random, of every operator that they run, in every type and layout. The kernels are the CUDA
+ * sources compiled for the host, launched as on a GPU; a sanitizer sees what they touch.
+ */
+#include "base/error.h"
+#include "cuda/own/builder.h"
+#include "host/kernels.h"
+#include "node_bench.h"
+#include "random_node.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS       12000 /* at most, for each operator */
+#define ENOUGH       60    /* that were computed */
+#define TENSOR_BYTES 2048
+
+/* A tensor's data at an address that is a multiple of its elements, and of nothing more by chance. */
+struct data {
+        void *memory;
+        char *at;
+};
+
+static struct data allocate(struct random *random, const struct sl_tensor *tensor)
+{
+        size_t bytes = tensor->dtype == SL_DTYPE_NONE ? 0 : (size_t)sl_tensor_bytes(tensor);
+        size_t shift = random_next(random, 3) ? 0 : sl_dtype_bytes(tensor->dtype);
+        struct data data = {.memory = malloc(bytes + shift + 1)};
+
+        data.at = (char *)data.memory + shift;
+        memset(data.at, 0x5a, bytes);
+        return data;
+}
+
+static float random_float(struct random *random)
+{
+        static const float rare[] = {0, -0.0f, 1, -1, 0.5f, 2, INFINITY, -INFINITY, NAN};
+
+        if (random_next(random, 40) == 0)
+                return rare[random_next(random, 9)];
+        return (float)random_next(random, 1 << 16) / 8192.0f - 4;
+}
+
+static void fill(struct random *random, const struct sl_tensor *tensor, void *data)
+{
+        uint64_t elements = tensor->dtype == SL_DTYPE_NONE ? 0 : sl_shape_elements(&tensor->shape);
+        struct sl_node_desc cast = bench_node(SL_OP_CAST);
+        float *floats = malloc(elements * sizeof(float) + 1);
+        int64_t *integers = malloc(elements * sizeof(int64_t) + 1);
+        bool is_float = sl_dtype_is_float(tensor->dtype);
+
+        for (uint64_t i = 0; i < elements; i++) {
+                floats[i] = random_float(random);
+                integers[i] = random_next(random, 12) ? (int64_t)random_next(random, 12) - 4 : (int64_t)random_next(random, 1u << 31);
+        }
+        bench_input(&cast, is_float ? SL_DTYPE_F32 : SL_DTYPE_I64, tensor->shape);
+        sl_attrs_set_int(&cast.attrs, SL_ATTR_TO, tensor->dtype);
+        if (elements)
+                cr_assert_eq(bench_run(&cast, INPUTS(is_float ? (void *)floats : (void *)integers), &data), 0);
+        free(floats);
+        free(integers);
+}
+
+/* The same elements in another layout. */
+static void relayout(const struct sl_tensor *from, const void *in, const struct sl_tensor *to, void *out)
+{
+        struct sl_node_desc node = {.op = SL_OP_REORDER, .n_inputs = 1, .n_outputs = 1, .inputs = {*from}, .outputs = {*to}};
+        struct sl_kernel *kernel;
+        struct sl_error error = {""};
+
+        if (from->layout == to->layout) {
+                memcpy(out, in, sl_tensor_bytes(from));
+                return;
+        }
+        sl_attrs_set_int(&node.attrs, SL_ATTR_LAYOUT, to->layout);
+        cr_assert_eq(sl_backend_ref.runner->compile(
+                             NULL, &(struct sl_kernel_source){.node = &node, .constants = INPUTS(NULL)}, &kernel, &error),
+                0, "%s", error.text);
+        sl_backend_ref.runner->launch(kernel, &(struct sl_binding){.inputs = INPUTS(in), .outputs = (void *[]){out}});
+        sl_backend_ref.runner->kernel_free(kernel);
+}
+
+static double tolerance_of(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_F32 ? 2e-5 : dtype == SL_DTYPE_F16 ? 4e-3 : 3e-2;
+}
+
+/* As float32, which holds every value of the narrower types. */
+static float element(const void *data, uint64_t i, uint32_t dtype)
+{
+        struct sl_node_desc cast = bench_node(SL_OP_CAST);
+        float value;
+
+        if (dtype == SL_DTYPE_F32)
+                return ((const float *)data)[i];
+        bench_input(&cast, dtype, SCALAR);
+        sl_attrs_set_int(&cast.attrs, SL_ATTR_TO, SL_DTYPE_F32);
+        bench_run(&cast, INPUTS((const char *)data + i * sl_dtype_bytes(dtype)), (void *[]){&value});
+        return value;
+}
+
+static bool is_near(float got, float want, double tolerance)
+{
+        if (isnan(want) || isnan(got))
+                return isnan(want) && isnan(got);
+        if (isinf(want) || isinf(got))
+                return got == want;
+        return fabs((double)got - (double)want) <= tolerance * fmax(1, fabs((double)want));
+}
+
+static void expect_same(const struct sl_node_desc *node, uint32_t output, const void *got, const void *want)
+{
+        const struct sl_tensor *tensor = &node->outputs[output];
+        uint64_t elements = sl_shape_elements(&tensor->shape);
+        size_t bytes = sl_dtype_bytes(tensor->dtype);
+        bool exact = !sl_dtype_is_float(tensor->dtype) || tensor->dtype == SL_DTYPE_F64;
+        char shape[SL_SHAPE_TEXT_BYTES];
+
+        for (uint64_t i = 0; i < elements; i++) {
+                if (!memcmp((const char *)got + i * bytes, (const char *)want + i * bytes, bytes))
+                        continue;
+                cr_assert(!exact, "%s of %s %s: element %llu of output %u is another", sl_op_name(node->op),
+                        sl_dtype_name(tensor->dtype), sl_shape_print(&node->inputs[0].shape, shape), (unsigned long long)i, output);
+                float a = element(got, i, tensor->dtype), b = element(want, i, tensor->dtype);
+                cr_assert(is_near(a, b, tolerance_of(tensor->dtype)), "%s of %s %s: element %llu of output %u is %.9g, %.9g is right",
+                        sl_op_name(node->op), sl_dtype_name(tensor->dtype), sl_shape_print(&node->inputs[0].shape, shape),
+                        (unsigned long long)i, output, (double)a, (double)b);
+        }
+}
+
+/* The node over tensors that lie otherwise. */
+struct trial {
+        struct sl_node_desc node;
+        struct data inputs[SL_NODE_INPUTS_MAX], outputs[SL_NODE_OUTPUTS_MAX];
+        int result;
+};
+
+static void run_on_ref(struct trial *trial)
+{
+        const struct sl_node_desc *node = &trial->node;
+        const void *inputs[SL_NODE_INPUTS_MAX], *constants[SL_NODE_INPUTS_MAX] = {NULL};
+        void *outputs[SL_NODE_OUTPUTS_MAX], *scratch;
+        struct sl_kernel *kernel;
+        struct sl_error error = {""};
+        int64_t made = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                inputs[i] = trial->inputs[i].at;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                outputs[i] = trial->outputs[i].at;
+        cr_assert_eq(sl_backend_ref.runner->compile(
+                             NULL, &(struct sl_kernel_source){.node = node, .constants = constants}, &kernel, &error),
+                0, "%s: %s", sl_op_name(node->op), error.text);
+        scratch = malloc(sl_backend_ref.runner->scratch_bytes(kernel) + 1);
+        trial->result = sl_backend_ref.runner->launch(
+                kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = scratch, .made = &made});
+        free(scratch);
+        sl_backend_ref.runner->kernel_free(kernel);
+}
+
+static void run_own(struct trial *trial)
+{
+        CUdeviceptr inputs[SL_NODE_INPUTS_MAX], outputs[SL_NODE_OUTPUTS_MAX];
+        struct sl_own_binding binding = {.inputs = inputs, .outputs = outputs};
+        uint32_t error_word = 0;
+        int64_t made = 0;
+        struct sl_own_plan plan;
+        void *scratch;
+
+        for (uint32_t i = 0; i < trial->node.n_inputs; i++)
+                inputs[i] = (CUdeviceptr)(uintptr_t)trial->inputs[i].at;
+        for (uint32_t i = 0; i < trial->node.n_outputs; i++)
+                outputs[i] = (CUdeviceptr)(uintptr_t)trial->outputs[i].at;
+        cr_assert_eq(sl_cuda_own_plan(&trial->node, &plan), 0);
+        scratch = aligned_alloc(256, (plan.scratch_bytes + 256) & ~255ull);
+        binding.scratch = (CUdeviceptr)(uintptr_t)scratch;
+        binding.error_word = (CUdeviceptr)(uintptr_t)&error_word;
+        binding.made = (CUdeviceptr)(uintptr_t)&made;
+        host_run_plan(&plan, &binding);
+        cr_assert(!error_word || plan.checks);
+        trial->result = error_word ? -ERANGE : 0;
+        free(scratch);
+        sl_cuda_own_plan_deinit(&plan);
+}
+
+static void trial_free(struct trial *trial)
+{
+        for (uint32_t i = 0; i < trial->node.n_inputs; i++)
+                free(trial->inputs[i].memory);
+        for (uint32_t i = 0; i < trial->node.n_outputs; i++)
+                free(trial->outputs[i].memory);
+}
+
+static void trial_init(struct random *random, const struct sl_node_desc *node, struct trial *trial)
+{
+        *trial = (struct trial){.node = *node};
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                trial->inputs[i] = allocate(random, &node->inputs[i]);
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                trial->outputs[i] = allocate(random, &node->outputs[i]);
+}
+
+/* @own: the node, whose tensors may lie in other layouts than those of @node. */
+static void expect_agreement(struct random *random, const struct sl_node_desc *node, const struct sl_node_desc *own)
+{
+        struct trial want, got;
+
+        trial_init(random, node, &want);
+        trial_init(random, own, &got);
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                if (node->inputs[i].dtype == SL_DTYPE_NONE)
+                        continue;
+                fill(random, &node->inputs[i], want.inputs[i].at);
+                relayout(&node->inputs[i], want.inputs[i].at, &own->inputs[i], got.inputs[i].at);
+        }
+        run_on_ref(&want);
+        run_own(&got);
+        cr_assert_eq(got.result, want.result, "%s: %d, %d is right", sl_op_name(node->op), got.result, want.result);
+        for (uint32_t i = 0; i < node->n_outputs && !want.result; i++) {
+                struct data plain = allocate(random, &node->outputs[i]);
+
+                relayout(&own->outputs[i], got.outputs[i].at, &node->outputs[i], plain.at);
+                expect_same(node, i, plain.at, want.outputs[i].at);
+                free(plain.memory);
+        }
+        trial_free(&want);
+        trial_free(&got);
+}
+
+/* Spatial operators keep the layout of their images, elementwise ones that of all tensors. */
+static bool make_channels_last(struct sl_node_desc *node)
+{
+        uint32_t traits = sl_op_traits(node->op), rank = node->inputs[0].shape.rank;
+
+        if (!(traits & (SL_OP_SPATIAL | SL_OP_ELEMENTWISE | SL_OP_READS_LAST)) || rank < 3 || rank > 5)
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].shape.rank == rank && node->inputs[i].dtype != SL_DTYPE_NONE)
+                        node->inputs[i].layout = SL_LAYOUT_CHANNELS_LAST;
+        for (uint32_t i = 0; i < node->n_outputs && !(traits & SL_OP_READS_LAST); i++)
+                if (node->outputs[i].shape.rank == rank)
+                        node->outputs[i].layout = SL_LAYOUT_CHANNELS_LAST;
+        return true;
+}
+
+/* True when the node was accepted and computed. */
+static bool comes_through(struct random *random, struct sl_node_desc *node)
+{
+        struct sl_error error = {""};
+        struct sl_node_desc last;
+
+        if (sl_op_infer(node, &error))
+                return false;
+        if (sl_op_traits(node->op) & SL_OP_COUNTS)
+                random_bound_outputs(node);
+        if (!random_is_small(node, TENSOR_BYTES) || !sl_cuda_own_supports(node))
+                return false;
+        cr_assert(sl_backend_ref.planner->supports(NULL, node), "%s: ref does not run it", sl_op_name(node->op));
+        expect_agreement(random, node, node);
+        last = *node;
+        if (make_channels_last(&last) && sl_cuda_own_supports(&last))
+                expect_agreement(random, node, &last);
+        return true;
+}
+
+Test(own, kernels_agree_with_ref_on_nodes_at_random)
+{
+        struct random random = {.state = 20240229};
+
+        for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
+                int computed = 0;
+
+                for (int i = 0; i < ROUNDS && computed < ENOUGH && sl_own_runs(op); i++) {
+                        struct sl_node_desc node = random_node(&random, op);
+
+                        computed += comes_through(&random, &node);
+                }
+                cr_expect(computed || !sl_own_runs(op), "no %s came through", sl_op_name(op));
+        }
+}
+
+static struct sl_node_desc add_node(uint32_t dtype, struct sl_shape a, struct sl_shape b)
+{
+        struct sl_node_desc node = bench_node(SL_OP_ADD);
+        struct sl_error error = {""};
+
+        bench_input(&node, dtype, a);
+        bench_input(&node, dtype, b);
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        return node;
+}
+
+/* Whole vectors of 16 bytes and what is left of them, several blocks, broadcast along each dimension. */
+Test(own, kernels_agree_with_ref_on_tensors_of_many_vectors)
+{
+        static const uint32_t dtypes[] = {SL_DTYPE_F32, SL_DTYPE_F16, SL_DTYPE_BF16, SL_DTYPE_I32};
+        struct random random = {.state = 3};
+
+        for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+                struct sl_node_desc nodes[] = {
+                        add_node(dtypes[i], SHAPE(3, 1001), SHAPE(3, 1001)),
+                        add_node(dtypes[i], SHAPE(2, 5, 16, 8), SHAPE(5, 1, 1)),
+                        add_node(dtypes[i], SHAPE(2, 5, 16, 8), SHAPE(8)),
+                        add_node(dtypes[i], SHAPE(4, 1, 24), SHAPE(1, 6, 24)),
+                        add_node(dtypes[i], SHAPE(1, 7), SHAPE(9, 1)),
+                        add_node(dtypes[i], SHAPE(4099), SCALAR),
+                };
+
+                for (size_t k = 0; k < sizeof(nodes) / sizeof(nodes[0]); k++)
+                        for (int turn = 0; turn < 4; turn++)
+                                expect_agreement(&random, &nodes[k], &nodes[k]);
+        }
+}
+
+/* The path of a real device: kernels are looked up by their names and launched on a stream, later. */
+Test(own, kernels_run_on_a_stream_of_a_driver)
+{
+        struct fake_cuda_options options = fake_cuda_defaults();
+        struct sl_node_desc node = add_node(SL_DTYPE_F32, SHAPE(2, 3), SHAPE(3));
+        float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30}, sum[6];
+        struct sl_cuda_driver driver;
+        struct sl_cuda_own own;
+        struct sl_own_plan plan;
+        struct sl_error error = {""};
+        CUdeviceptr memory;
+        CUstream stream;
+
+        options.kernels = host_kernels;
+        options.n_kernels = SL_OWN_KERNEL_COUNT;
+        fake_cuda_begin(&options, &driver);
+        cr_assert_eq(sl_cuda_own_open(&driver, &own, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_cuda_own_plan(&node, &plan), 0);
+        driver.mem_alloc(&memory, 3 * 256);
+        driver.stream_create_with_priority(&stream, CU_STREAM_NON_BLOCKING, 0);
+        driver.memcpy_htod_async(memory, a, sizeof(a), stream);
+        driver.memcpy_htod_async(memory + 256, b, sizeof(b), stream);
+        struct sl_own_binding binding = {
+                .inputs = (CUdeviceptr[]){memory, memory + 256}, .outputs = (CUdeviceptr[]){memory + 512}};
+        cr_assert_eq(sl_cuda_own_launch(&own, &plan, &binding, stream), CUDA_SUCCESS);
+        driver.memcpy_dtoh_async(sum, memory + 512, sizeof(sum), stream);
+        driver.stream_synchronize(stream);
+        for (int i = 0; i < 6; i++)
+                cr_assert_eq(sum[i], a[i] + b[i % 3]);
+        driver.stream_destroy(stream);
+        driver.mem_free(memory);
+        sl_cuda_own_plan_deinit(&plan);
+        sl_cuda_own_close(&own);
+        cr_assert_eq(fake_cuda_held(), 0);
+}
+
+Test(own, kernels_that_do_not_load_are_named)
+{
+        struct fake_cuda_options options = fake_cuda_defaults();
+        struct sl_cuda_driver driver;
+        struct sl_cuda_own own;
+        struct sl_error error = {""};
+
+        options.kernels = host_kernels;
+        options.n_kernels = SL_OWN_KERNEL_COUNT;
+        fake_cuda_begin(&options, &driver);
+        fake_cuda_fail(FAKE_CUDA_library_load_data, 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
+        cr_assert_lt(sl_cuda_own_open(&driver, &own, &error), 0);
+        cr_assert_not_null(strstr(error.text, "loading the elementwise kernels"), "%s", error.text);
+        fake_cuda_fail(FAKE_CUDA_library_get_kernel, 2, CUDA_ERROR_NOT_FOUND);
+        cr_assert_lt(sl_cuda_own_open(&driver, &own, &error), 0);
+        cr_assert_not_null(strstr(error.text, "looking for kernel sl_"), "%s", error.text);
+        cr_assert_eq(fake_cuda_held(), 0);
+}
