@@ -62,3 +62,97 @@ struct sl_own_chain {
         struct sl_own_operand operands[SL_OWN_OPERANDS];
         struct sl_own_step steps[SL_OWN_STEPS];
 };
+
+/* A box of elements of 1, 2, 4, 8 or 16 bytes from one place to another. */
+struct sl_own_copy {
+        void *out;
+        const void *in;
+        uint32_t elements, n_dims;
+        struct sl_own_divisor dims[SL_OWN_DIMS]; /* the innermost first */
+        int32_t out_strides[SL_OWN_DIMS], in_strides[SL_OWN_DIMS];
+};
+
+/* Matrices of @rows and @columns, one for each place of the outer dimensions: out[row][column] = in[column][row]. */
+#define SL_OWN_TILE 32
+struct sl_own_transpose {
+        void *out;
+        const void *in;
+        uint32_t rows, columns, out_stride, in_stride; /* of a row of the output, of a column of it in the input */
+        uint32_t n_outer, n_tiles;
+        struct sl_own_divisor row_tiles, column_tiles, outer[SL_OWN_DIMS];
+        uint32_t out_strides[SL_OWN_DIMS], in_strides[SL_OWN_DIMS];
+};
+
+enum sl_own_pad_mode { SL_OWN_PAD_CONSTANT, SL_OWN_PAD_REFLECT, SL_OWN_PAD_EDGE, SL_OWN_PAD_WRAP };
+
+struct sl_own_pad {
+        void *out;
+        const void *in;
+        uint32_t elements, n_dims, bytes, mode;
+        uint64_t value;
+        struct sl_own_divisor dims[SL_OWN_DIMS]; /* of the output, dense, the innermost first */
+        int32_t begin[SL_OWN_DIMS], sizes[SL_OWN_DIMS];
+        uint32_t strides[SL_OWN_DIMS];
+};
+
+struct sl_own_fill {
+        void *out;
+        uint32_t elements, bytes;
+        uint64_t value;
+};
+
+/* A few numbers of 64 bits that are known beforehand. */
+struct sl_own_values {
+        void *out;
+        uint32_t count;
+        int64_t values[SL_OWN_DIMS];
+};
+
+/* Rows of some elements of 1 to 16 bytes, looked up. Output: [outer, indices, row]; input: [outer, limit, row]. */
+struct sl_own_gather {
+        void *out;
+        const void *in, *indices;
+        uint32_t *error;
+        uint32_t elements, index_dtype, limit;
+        struct sl_own_divisor row, n_indices;
+};
+
+/* Elements, each looked up along one dimension of the input; with @scatter of the output. Dimensions are those of the indices, the
+ * innermost first. */
+struct sl_own_gather_elements {
+        void *out;
+        const void *in, *indices;
+        uint32_t *error;
+        uint32_t elements, n_dims, bytes, index_dtype, axis, limit, scatter;
+        struct sl_own_divisor dims[SL_OWN_DIMS];
+        uint32_t strides[SL_OWN_DIMS]; /* of what is looked up in */
+};
+
+/* Rows, looked up by @depth indices each, in each of some batches. With @scatter the output is looked up in, not the input. */
+struct sl_own_gather_nd {
+        void *out;
+        const void *in, *indices;
+        uint32_t *error;
+        uint32_t elements, bytes, index_dtype, depth, batch_stride, scatter;
+        struct sl_own_divisor row, n_indices;
+        uint32_t limits[SL_OWN_DIMS], strides[SL_OWN_DIMS];
+};
+
+/* Channels of some tensors side by side, regrouped, and cut into others. */
+#define SL_OWN_SHUFFLE_TENSORS 4
+struct sl_own_shuffle {
+        void *out[SL_OWN_SHUFFLE_TENSORS];
+        const void *in[SL_OWN_SHUFFLE_TENSORS];
+        uint32_t elements, bytes, channels_last;
+        struct sl_own_divisor inner, channels, group;
+        uint32_t in_channels[SL_OWN_SHUFFLE_TENSORS], out_channels[SL_OWN_SHUFFLE_TENSORS];
+};
+
+/* 1 where the diagonal is, or what is below or above it is cleared. */
+struct sl_own_triangle {
+        void *out;
+        const void *in; /* NULL: ones along the diagonal */
+        uint32_t elements, dtype, upper;
+        int64_t diagonal;
+        struct sl_own_divisor rows, columns;
+};

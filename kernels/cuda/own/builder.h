@@ -11,13 +11,15 @@
 
 #include <stddef.h>
 
+#define SL_OWN_BLOCK 256 /* threads of a block */
+
 struct sl_own_builder {
         struct sl_own_plan *plan;   /* NULL: nothing is kept */
         struct sl_own_launch spare; /* what is added then */
         int error;                  /* -ENOMEM */
 };
 
-/* Adds a launch over @threads threads of @block each; kernels with other grids change them. Never NULL. */
+/* Adds a launch of @threads threads, in blocks of SL_OWN_BLOCK; kernels with other grids change them. Never NULL. */
 struct sl_own_launch *sl_own_add(
         struct sl_own_builder *builder, uint32_t kernel, const void *argument, size_t bytes, uint64_t threads);
 
@@ -28,6 +30,9 @@ uint64_t sl_own_scratch(struct sl_own_builder *builder, uint64_t bytes);
 
 /* The data may make the kernel set the error word. */
 void sl_own_checks(struct sl_own_builder *builder);
+
+/* The bits of @value as an element of that type; integers towards zero, within their limits. */
+uint64_t sl_own_bits(double value, uint32_t dtype);
 
 struct sl_own_divisor sl_own_divide_by(uint64_t divisor);
 
@@ -48,11 +53,25 @@ void sl_own_broadcast(const struct sl_tensor *tensor, const struct sl_shape *sha
 /* The box of all of @tensor, in the order in which it lies in memory; it is tensor 0. Strides that are added by
  * sl_own_box_add() are along its logical dimensions. */
 void sl_own_box_of(const struct sl_tensor *tensor, struct sl_own_box *ret_box);
-void sl_own_box_add(struct sl_own_box *box, const struct sl_tensor *tensor, const int64_t strides[SL_RANK_MAX]);
+
+/* A box of those sizes without a tensor, its dimensions in the order in which those of @order lie in memory. */
+void sl_own_box_over(const struct sl_tensor *order, const struct sl_shape *sizes, struct sl_own_box *ret_box);
+
+/* Which logical dimension of @tensor is the @d-th in memory, the outermost first. */
+uint32_t sl_own_dimension_at(const struct sl_tensor *tensor, uint32_t d);
+void sl_own_box_add(struct sl_own_box *box, const struct sl_tensor *tensor, const int64_t *strides);
 
 static inline bool sl_own_is_there(const struct sl_node_desc *node, uint32_t input)
 {
         return input < node->n_inputs && node->inputs[input].dtype != SL_DTYPE_NONE;
+}
+
+/* The axis attribute, counted from the front. */
+static inline uint32_t sl_own_axis(const struct sl_node_desc *node, int64_t fallback)
+{
+        int64_t axis = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, fallback);
+
+        return (uint32_t)(axis < 0 ? axis + node->inputs[0].shape.rank : axis);
 }
 
 /* float32, float16 or bfloat16. */
@@ -76,7 +95,28 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
 
 #define SL_OWN_OPERATORS(X)                                                                                                        \
         X(unary)                                                                                                                   \
-        X(arithmetic)
+        X(arithmetic)                                                                                                              \
+        X(view)                                                                                                                    \
+        X(concat)                                                                                                                  \
+        X(split)                                                                                                                   \
+        X(slice)                                                                                                                   \
+        X(transpose)                                                                                                               \
+        X(reorder)                                                                                                                 \
+        X(expand)                                                                                                                  \
+        X(tile)                                                                                                                    \
+        X(blocks)                                                                                                                  \
+        X(constant_of_shape)                                                                                                       \
+        X(shape)                                                                                                                   \
+        X(pad)                                                                                                                     \
+        X(center_crop_pad)                                                                                                         \
+        X(channel_shuffle)                                                                                                         \
+        X(trilu)                                                                                                                   \
+        X(eye_like)                                                                                                                \
+        X(gather)                                                                                                                  \
+        X(gather_elements)                                                                                                         \
+        X(gather_nd)                                                                                                               \
+        X(scatter_elements)                                                                                                        \
+        X(scatter_nd)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)
 #undef X

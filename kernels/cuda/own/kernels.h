@@ -5,14 +5,35 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise)
+#define SL_OWN_FAMILIES(X) X(elementwise) X(movement)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
         X(elementwise, chain_f32, struct sl_own_chain)                                                                             \
         X(elementwise, chain_f16, struct sl_own_chain)                                                                             \
         X(elementwise, chain_bf16, struct sl_own_chain)                                                                            \
-        X(elementwise, integers, struct sl_own_chain)
+        X(elementwise, integers, struct sl_own_chain)                                                                              \
+        X(movement, copy_1, struct sl_own_copy)                                                                                    \
+        X(movement, copy_2, struct sl_own_copy)                                                                                    \
+        X(movement, copy_4, struct sl_own_copy)                                                                                    \
+        X(movement, copy_8, struct sl_own_copy)                                                                                    \
+        X(movement, copy_16, struct sl_own_copy)                                                                                   \
+        X(movement, transpose_1, struct sl_own_transpose)                                                                          \
+        X(movement, transpose_2, struct sl_own_transpose)                                                                          \
+        X(movement, transpose_4, struct sl_own_transpose)                                                                          \
+        X(movement, transpose_8, struct sl_own_transpose)                                                                          \
+        X(movement, pad, struct sl_own_pad)                                                                                        \
+        X(movement, fill, struct sl_own_fill)                                                                                      \
+        X(movement, values, struct sl_own_values)                                                                                  \
+        X(movement, gather_1, struct sl_own_gather)                                                                                \
+        X(movement, gather_2, struct sl_own_gather)                                                                                \
+        X(movement, gather_4, struct sl_own_gather)                                                                                \
+        X(movement, gather_8, struct sl_own_gather)                                                                                \
+        X(movement, gather_16, struct sl_own_gather)                                                                               \
+        X(movement, gather_elements, struct sl_own_gather_elements)                                                                \
+        X(movement, gather_nd, struct sl_own_gather_nd)                                                                            \
+        X(movement, shuffle, struct sl_own_shuffle)                                                                                \
+        X(movement, triangle, struct sl_own_triangle)
 
 enum sl_own_family {
 #define X(family) SL_OWN_FAMILY_##family,

@@ -16,7 +16,13 @@
         X(THRESHOLDED_RELU, unary) X(SOFTSIGN, unary) X(SHRINK, unary) X(NOT, unary) X(BITWISE_NOT, unary)                         \
         X(ADD, arithmetic) X(SUB, arithmetic) X(MUL, arithmetic) X(DIV, arithmetic) X(POW, arithmetic) X(MIN, arithmetic)          \
         X(MAX, arithmetic) X(SUM, arithmetic) X(MEAN, arithmetic) X(PRELU, arithmetic) X(MOD, arithmetic)                          \
-        X(BIT_SHIFT, arithmetic) X(BITWISE_AND, arithmetic) X(BITWISE_OR, arithmetic) X(BITWISE_XOR, arithmetic)
+        X(BIT_SHIFT, arithmetic) X(BITWISE_AND, arithmetic) X(BITWISE_OR, arithmetic) X(BITWISE_XOR, arithmetic)           \
+        X(IDENTITY, view) X(RESHAPE, view) X(FLATTEN, view) X(SQUEEZE, view) X(UNSQUEEZE, view) X(CONCAT, concat)                  \
+        X(SPLIT, split) X(SLICE, slice) X(TRANSPOSE, transpose) X(REORDER, reorder) X(EXPAND, expand) X(TILE, tile)                \
+        X(DEPTH_TO_SPACE, blocks) X(SPACE_TO_DEPTH, blocks) X(CONSTANT_OF_SHAPE, constant_of_shape) X(SHAPE, shape) X(PAD, pad)    \
+        X(CENTER_CROP_PAD, center_crop_pad) X(CHANNEL_SHUFFLE, channel_shuffle) X(TRILU, trilu) X(EYE_LIKE, eye_like)              \
+        X(GATHER, gather) X(GATHER_ELEMENTS, gather_elements) X(GATHER_ND, gather_nd) X(SCATTER_ELEMENTS, scatter_elements)        \
+        X(SCATTER_ND, scatter_nd)
 
 static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
 #define X(id, function) [SL_OP_##id] = sl_own_plan_##function,

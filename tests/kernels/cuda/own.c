@@ -16,6 +16,8 @@
 #define ROUNDS       12000 /* at most, for each operator */
 #define ENOUGH       60    /* that were computed */
 #define TENSOR_BYTES 2048
+#define LARGE        37 /* more than a warp, a tile, several vectors */
+#define LARGE_BYTES  (1 << 16)
 
 /* A tensor's data at an address that is a multiple of its elements, and of nothing more by chance. */
 struct data {
@@ -248,6 +250,7 @@ static bool make_channels_last(struct sl_node_desc *node)
 /* True when the node was accepted and computed. */
 static bool comes_through(struct random *random, struct sl_node_desc *node)
 {
+        uint64_t bytes_max = random->large ? LARGE_BYTES : TENSOR_BYTES;
         struct sl_error error = {""};
         struct sl_node_desc last;
 
@@ -255,7 +258,7 @@ static bool comes_through(struct random *random, struct sl_node_desc *node)
                 return false;
         if (sl_op_traits(node->op) & SL_OP_COUNTS)
                 random_bound_outputs(node);
-        if (!random_is_small(node, TENSOR_BYTES) || !sl_cuda_own_supports(node))
+        if (!random_is_small(node, bytes_max) || !sl_cuda_own_supports(node))
                 return false;
         cr_assert(sl_backend_ref.planner->supports(NULL, node), "%s: ref does not run it", sl_op_name(node->op));
         expect_agreement(random, node, node);
@@ -265,20 +268,30 @@ static bool comes_through(struct random *random, struct sl_node_desc *node)
         return true;
 }
 
-Test(own, kernels_agree_with_ref_on_nodes_at_random)
+static void check_at_random(int64_t large, int enough)
 {
-        struct random random = {.state = 20240229};
+        struct random random = {.state = 20240229, .large = large};
 
         for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
                 int computed = 0;
 
-                for (int i = 0; i < ROUNDS && computed < ENOUGH && sl_own_runs(op); i++) {
+                for (int i = 0; i < ROUNDS && computed < enough && sl_own_runs(op); i++) {
                         struct sl_node_desc node = random_node(&random, op);
 
                         computed += comes_through(&random, &node);
                 }
-                cr_expect(computed || !sl_own_runs(op), "no %s came through", sl_op_name(op));
+                cr_expect(computed || large || !sl_own_runs(op), "no %s came through", sl_op_name(op));
         }
+}
+
+Test(own, kernels_agree_with_ref_on_nodes_at_random)
+{
+        check_at_random(0, ENOUGH);
+}
+
+Test(own, kernels_agree_with_ref_on_larger_nodes_at_random)
+{
+        check_at_random(LARGE, ENOUGH / 3);
 }
 
 static struct sl_node_desc add_node(uint32_t dtype, struct sl_shape a, struct sl_shape b)
@@ -290,6 +303,33 @@ static struct sl_node_desc add_node(uint32_t dtype, struct sl_shape a, struct sl
         bench_input(&node, dtype, b);
         cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
         return node;
+}
+
+static struct sl_node_desc transpose_node(uint32_t dtype, struct sl_shape shape, int64_t a, int64_t b, int64_t c)
+{
+        struct sl_node_desc node = bench_node(SL_OP_TRANSPOSE);
+        struct sl_error error = {""};
+
+        bench_input(&node, dtype, shape);
+        BENCH_INTS(&node, SL_ATTR_PERM, a, b, c);
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        return node;
+}
+
+/* By tiles, with some that are cut off on either side; and in rows, which stay whole. */
+Test(own, transposes_agree_with_ref)
+{
+        static const uint32_t dtypes[] = {SL_DTYPE_U8, SL_DTYPE_BF16, SL_DTYPE_F32, SL_DTYPE_I64};
+        struct random random = {.state = 5};
+
+        for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+                struct sl_node_desc nodes[] = {transpose_node(dtypes[i], SHAPE(3, 40, 33), 0, 2, 1),
+                        transpose_node(dtypes[i], SHAPE(70, 2, 31), 2, 1, 0), transpose_node(dtypes[i], SHAPE(9, 64, 2), 1, 2, 0),
+                        transpose_node(dtypes[i], SHAPE(9, 5, 16), 1, 0, 2)};
+
+                for (size_t k = 0; k < sizeof(nodes) / sizeof(nodes[0]); k++)
+                        expect_agreement(&random, &nodes[k], &nodes[k]);
+        }
 }
 
 /* Whole vectors of 16 bytes and what is left of them, several blocks, broadcast along each dimension. */

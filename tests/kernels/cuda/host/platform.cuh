@@ -6,6 +6,8 @@
 #pragma once
 
 #include "block.h"
+#include "cpu/base/bfloat16.h"
+#include "cpu/base/float16.h"
 
 #include <cmath>
 #include <cstdint>
@@ -81,60 +83,22 @@ template <typename T> static inline T atomicAdd(T *at, T value)
         return before;
 }
 
-static inline float bits_to_float(uint32_t bits)
-{
-        float value;
-
-        memcpy(&value, &bits, sizeof(value));
-        return value;
-}
-
-static inline uint32_t float_to_bits(float value)
-{
-        uint32_t bits;
-
-        memcpy(&bits, &value, sizeof(bits));
-        return bits;
-}
-
-static inline float bfloat_to_float(uint16_t bits)
-{
-        return bits_to_float((uint32_t)bits << 16);
-}
-
-static inline uint16_t float_to_bfloat(float value)
-{
-        uint32_t bits = float_to_bits(value);
-
-        return isnan(value) ? 0x7fff : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static inline float half_to_float(uint16_t bits)
 {
-        int exponent = bits >> 10 & 31;
-        float magnitude = std::ldexp((float)((bits & 1023) | (exponent ? 1024 : 0)), (exponent ? exponent : 1) - 25);
-
-        if (exponent == 31)
-                magnitude = bits & 1023 ? NAN : INFINITY;
-        return bits & 0x8000 ? -magnitude : magnitude;
+        return sl_widen_f16(bits);
 }
 
 static inline uint16_t float_to_half(float value)
 {
-        uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-        float magnitude = std::fabs(value);
-        int exponent;
+        return sl_narrow_f16(value);
+}
 
-        if (isnan(value))
-                return 0x7fff;
-        if (magnitude >= 65520)
-                return (uint16_t)(sign | 0x7c00);
-        if (magnitude == 0)
-                return sign;
-        std::frexp(magnitude, &exponent);
-        exponent = exponent < -13 ? -13 : exponent;
-        uint32_t units = (uint32_t)std::nearbyint(std::ldexp(magnitude, 11 - exponent));
+static inline float bfloat_to_float(uint16_t bits)
+{
+        return sl_widen_bf16(bits);
+}
 
-        /* A carry out of the significand moves into the exponent by itself. */
-        return (uint16_t)(sign | (((uint32_t)(exponent + 13) << 10) + units));
+static inline uint16_t float_to_bfloat(float value)
+{
+        return sl_narrow_bf16(value);
 }

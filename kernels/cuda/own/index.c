@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators whose data says where to read or write: the kernels check every index. */
+#include "cuda/own/builder.h"
+
+#include <errno.h>
+
+static uint64_t product(const struct sl_shape *shape, uint32_t from, uint32_t to)
+{
+        uint64_t elements = 1;
+
+        for (uint32_t i = from; i < to; i++)
+                elements *= (uint64_t)shape->dims[i];
+        return elements;
+}
+
+/* The data, the indices and the error word of one of the arguments below. */
+#define ADD_INDEX_SLOTS(launch, type, out_source, out_index, in_source, in_index)                                                  \
+        do {                                                                                                                       \
+                sl_own_slot(launch, offsetof(struct type, out), out_source, out_index, 0);                                         \
+                sl_own_slot(launch, offsetof(struct type, in), in_source, in_index, 0);                                            \
+                sl_own_slot(launch, offsetof(struct type, indices), SL_OWN_INPUT, 1, 0);                                           \
+                sl_own_slot(launch, offsetof(struct type, error), SL_OWN_ERROR, 0, 0);                                             \
+        } while (0)
+
+/* All tensors in the order of their dimensions: indices have no other one. */
+static bool all_plain(const struct sl_node_desc *node)
+{
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].layout != SL_LAYOUT_PLAIN)
+                        return false;
+        return node->outputs[0].layout == SL_LAYOUT_PLAIN;
+}
+
+int sl_own_plan_gather(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_shape *data = &node->inputs[0].shape;
+        uint32_t axis = sl_own_axis(node, 0), unit = 16, bytes = (uint32_t)sl_dtype_bytes(node->inputs[0].dtype);
+        uint64_t row = product(data, axis + 1, data->rank) * bytes, elements = sl_shape_elements(&node->outputs[0].shape);
+        struct sl_own_gather a = {.index_dtype = node->inputs[1].dtype, .limit = (uint32_t)data->dims[axis]};
+        struct sl_own_launch *launch;
+
+        if (!all_plain(node))
+                return -ENOTSUP;
+        while (unit > bytes && row % unit)
+                unit /= 2;
+        a.elements = (uint32_t)(elements * bytes / unit);
+        a.row = sl_own_divide_by(row / unit);
+        a.n_indices = sl_own_divide_by(sl_shape_elements(&node->inputs[1].shape));
+        launch = sl_own_add(builder,
+                SL_OWN_KERNEL_gather_1 + (unit > 1) + (unit > 2) + (unit > 4) + (unit > 8), &a, sizeof(a), a.elements);
+        ADD_INDEX_SLOTS(launch, sl_own_gather, SL_OWN_OUTPUT, 0, SL_OWN_INPUT, 0);
+        sl_own_checks(builder);
+        return 0;
+}
+
+/* @walked: the shape that the indices have. */
+static void add_elements(struct sl_own_builder *builder, const struct sl_node_desc *node, bool scatter)
+{
+        const struct sl_shape *data = &node->inputs[0].shape, *walked = &node->inputs[1].shape;
+        struct sl_own_gather_elements a = {.elements = (uint32_t)sl_shape_elements(walked),
+                .n_dims = walked->rank,
+                .bytes = (uint32_t)sl_dtype_bytes(node->inputs[0].dtype),
+                .index_dtype = node->inputs[1].dtype,
+                .scatter = scatter};
+        struct sl_own_launch *launch;
+        int64_t strides[SL_RANK_MAX];
+
+        sl_tensor_strides(&node->inputs[0], strides);
+        a.axis = a.n_dims - 1 - sl_own_axis(node, 0);
+        a.limit = (uint32_t)data->dims[sl_own_axis(node, 0)];
+        for (uint32_t d = 0; d < a.n_dims; d++) {
+                a.dims[d] = sl_own_divide_by((uint64_t)walked->dims[a.n_dims - 1 - d]);
+                a.strides[d] = (uint32_t)strides[a.n_dims - 1 - d];
+        }
+        if (!a.elements)
+                return;
+        launch = sl_own_add(builder, SL_OWN_KERNEL_gather_elements, &a, sizeof(a), a.elements);
+        ADD_INDEX_SLOTS(launch, sl_own_gather_elements, SL_OWN_OUTPUT, 0, SL_OWN_INPUT, scatter ? 2 : 0);
+        sl_own_checks(builder);
+}
+
+int sl_own_plan_gather_elements(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        if (!all_plain(node))
+                return -ENOTSUP;
+        add_elements(builder, node, false);
+        return 0;
+}
+
+/* The output begins as the data; what is added, multiplied or compared would be so in any order. */
+static int start_scatter(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        struct sl_node_desc copy = {.n_inputs = 1, .n_outputs = 1, .inputs = {node->inputs[0]}, .outputs = {node->outputs[0]}};
+
+        if (!all_plain(node) || sl_attrs_int(&node->attrs, SL_ATTR_REDUCTION, 0))
+                return -ENOTSUP;
+        return sl_own_plan_view(builder, &copy);
+}
+
+int sl_own_plan_scatter_elements(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        int r = start_scatter(builder, node);
+
+        if (!r)
+                add_elements(builder, node, true);
+        return r;
+}
+
+static void add_rows(struct sl_own_builder *builder, const struct sl_node_desc *node, bool scatter)
+{
+        const struct sl_shape *data = &node->inputs[0].shape, *indices = &node->inputs[1].shape;
+        uint32_t batch = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_BATCH_DIMS, 0);
+        struct sl_own_gather_nd a = {.bytes = (uint32_t)sl_dtype_bytes(node->inputs[0].dtype),
+                .index_dtype = node->inputs[1].dtype,
+                .depth = (uint32_t)indices->dims[indices->rank - 1],
+                .batch_stride = (uint32_t)product(data, batch, data->rank),
+                .scatter = scatter};
+        uint64_t tuples = product(indices, 0, indices->rank - 1), batches = product(data, 0, batch);
+        struct sl_own_launch *launch;
+        int64_t strides[SL_RANK_MAX];
+
+        sl_tensor_strides(&node->inputs[0], strides);
+        for (uint32_t d = 0; d < a.depth; d++) {
+                a.limits[d] = (uint32_t)data->dims[batch + d];
+                a.strides[d] = (uint32_t)strides[batch + d];
+        }
+        a.row = sl_own_divide_by(product(data, batch + a.depth, data->rank));
+        a.n_indices = sl_own_divide_by(batches ? tuples / batches : 1);
+        a.elements = (uint32_t)(tuples * product(data, batch + a.depth, data->rank));
+        if (!a.elements)
+                return;
+        launch = sl_own_add(builder, SL_OWN_KERNEL_gather_nd, &a, sizeof(a), a.elements);
+        ADD_INDEX_SLOTS(launch, sl_own_gather_nd, SL_OWN_OUTPUT, 0, SL_OWN_INPUT, scatter ? 2 : 0);
+        sl_own_checks(builder);
+}
+
+int sl_own_plan_gather_nd(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        if (!all_plain(node))
+                return -ENOTSUP;
+        add_rows(builder, node, false);
+        return 0;
+}
+
+int sl_own_plan_scatter_nd(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        int r = start_scatter(builder, node);
+
+        if (!r)
+                add_rows(builder, node, true);
+        return r;
+}
