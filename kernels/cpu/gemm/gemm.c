@@ -7,6 +7,7 @@
 #include "cpu/base/narrow.h"
 
 #include <errno.h>
+#include <immintrin.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -17,17 +18,49 @@ int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns)
         return depth * (columns - tail + (tail > SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL : tail ? SL_GEMM_PANEL / 2 : 0));
 }
 
-#define PACK_STEPS 16 /* of depth, of which a column that is contiguous has a cache line */
+static int64_t least_of(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
+#define PACK_STEPS 64 /* of depth, of which a column that is contiguous has a few cache lines, one behind the other */
+#define SQUARE     4
+
+/* @n_steps of @n_columns, at most SQUARE of each, one element after another. */
+static void pack_corner(const char *b, int64_t n_steps, int64_t n_columns, int64_t width, int64_t column_bytes, float *ret_packed)
+{
+        for (int64_t n = 0; n < n_columns; n++)
+                for (int64_t k = 0; k < n_steps; k++)
+                        memcpy(&ret_packed[k * width + n], b + n * column_bytes + k * (int64_t)sizeof(float), sizeof(float));
+}
+
+/* SQUARE of both, in vectors that every x86-64 has. */
+static void pack_square(const char *b, int64_t width, int64_t column_bytes, float *ret_packed)
+{
+        __m128 rows[SQUARE];
+
+        for (int n = 0; n < SQUARE; n++)
+                rows[n] = _mm_loadu_ps((const float *)(const void *)(b + n * column_bytes));
+        _MM_TRANSPOSE4_PS(rows[0], rows[1], rows[2], rows[3]);
+        for (int k = 0; k < SQUARE; k++)
+                _mm_storeu_ps(ret_packed + k * width, rows[k]);
+}
 
 /* Of one panel: @own of its @width columns, @n_steps of its depth, which follow each other in a column. */
 static void pack_columns(const char *b, int64_t n_steps, int64_t own, int64_t width, int64_t column_bytes, float *ret_packed)
 {
-        float column[PACK_STEPS];
+        for (int64_t n = 0; n < own; n += SQUARE) {
+                int64_t n_columns = least_of(own - n, SQUARE);
 
-        for (int64_t n = 0; n < own; n++) {
-                memcpy(column, b + n * column_bytes, (size_t)n_steps * sizeof(float));
-                for (int64_t k = 0; k < n_steps; k++)
-                        ret_packed[k * width + n] = column[k];
+                for (int64_t k = 0; k < n_steps; k += SQUARE) {
+                        const char *from = b + n * column_bytes + k * (int64_t)sizeof(float);
+                        int64_t n_here = least_of(n_steps - k, SQUARE);
+
+                        if (n_columns == SQUARE && n_here == SQUARE)
+                                pack_square(from, width, column_bytes, ret_packed + k * width + n);
+                        else
+                                pack_corner(from, n_here, n_columns, width, column_bytes, ret_packed + k * width + n);
+                }
         }
         for (int64_t k = 0; k < n_steps && own < width; k++)
                 memset(ret_packed + k * width + own, 0, (size_t)(width - own) * sizeof(float));
@@ -62,11 +95,6 @@ static void pack_steps(const struct source *from, int64_t n_steps, int64_t own, 
 static struct source source_of(const void *b, int64_t depth_stride, int64_t column_stride)
 {
         return (struct source){b, depth_stride * (int64_t)sizeof(float), column_stride * (int64_t)sizeof(float)};
-}
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-        return a < b ? a : b;
 }
 
 void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed)
