@@ -340,8 +340,7 @@ static uint32_t list_algorithms(const struct sl_target *target, const struct sl_
 
         if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
                 return 0;
-        count = sl_algorithm_list(
-                node, core, !sl_algorithm_narrows(node) && onednn_can(node), ret_algorithms, ret_seconds);
+        count = sl_algorithm_list(node, core, !sl_algorithm_narrows(node) && onednn_can(node), ret_algorithms, ret_seconds);
         if (is_first_of_exact(node, ret_algorithms, count) && onednn_is_fickle(node))
                 return sl_algorithm_list(node, core, false, ret_algorithms, ret_seconds);
         return count;
@@ -681,48 +680,43 @@ static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding
         return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
 }
 
-/* Numbers that look like what a network has. */
+#define RANDOM_FLOATS (1u << 16)
+
+/* Numbers that look like what a network has; so many, again and again. */
 static void fill_values(float *values, uint64_t n)
 {
+        uint64_t own = n < RANDOM_FLOATS ? n : RANDOM_FLOATS;
         uint32_t state = 12345;
 
-        for (uint64_t i = 0; i < n; i++) {
+        for (uint64_t i = 0; i < own; i++) {
                 state = state * 1664525u + 1013904223u;
                 values[i] = (float)(int32_t)state * 0x1p-31f;
         }
-}
-
-/* Do parts of a call, of such a number, give the bits of the whole? oneDNN does not say in which order it adds: it is tried. */
-static bool parts_agree(struct sl_kernel *kernel, const struct sl_binding *whole, const struct sl_node_desc *node, uint32_t count)
-{
-        uint64_t bytes = sl_tensor_bytes(&node->outputs[0]);
-        SL_CLEANUP(sl_cleanup_free) void *output = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
-        void *outputs[] = {output};
-        struct sl_binding binding = *whole;
-        bool agree = output && cpu_divide(kernel, SL_AXIS_ROWS, count) > 0;
-
-        binding.outputs = outputs;
-        for (uint32_t i = 0; i < count && agree; i++) {
-                struct sl_part part = sl_part_of(SL_AXIS_ROWS, sl_divided_call_units(kernel->divided), i, count);
-
-                binding.part = &part;
-                agree = launch_call(kernel, &binding) == 0;
+        for (uint64_t done = own, more; done < n; done += more) {
+                more = n - done < own ? n - done : own;
+                memcpy(values + done, values, more * sizeof(*values));
         }
-        return agree && !memcmp(output, whole->outputs[0], bytes);
 }
 
 /* Buffers for a launch with inputs that are no constants: random numbers. */
 struct trial {
         const void *inputs[SL_NODE_INPUTS_MAX];
-        void *owned[SL_NODE_INPUTS_MAX], *output, *scratch;
+        void *owned[SL_NODE_INPUTS_MAX], *whole, *parts, *scratch;
+        uint64_t output_bytes;
 };
 
 static void trial_deinit(struct trial *trial)
 {
         for (uint32_t i = 0; i < SL_NODE_INPUTS_MAX; i++)
                 free(trial->owned[i]);
-        free(trial->output);
+        free(trial->whole);
+        free(trial->parts);
         free(trial->scratch);
+}
+
+static void *allocate_lines(uint64_t bytes)
+{
+        return aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
 }
 
 static bool trial_init(struct trial *trial, const struct sl_kernel_source *source, size_t scratch_bytes)
@@ -735,27 +729,63 @@ static bool trial_init(struct trial *trial, const struct sl_kernel_source *sourc
                 trial->inputs[i] = source->constants ? source->constants[i] : NULL;
                 if (trial->inputs[i] || node->inputs[i].dtype == SL_DTYPE_NONE)
                         continue;
-                trial->inputs[i] = trial->owned[i] = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
+                trial->inputs[i] = trial->owned[i] = allocate_lines(bytes);
                 if (!trial->owned[i] || !sl_cpu_is_f32(&node->inputs[i]))
                         return false;
                 fill_values(trial->owned[i], bytes / sizeof(float));
         }
-        trial->output = aligned_alloc(SL_LINE_BYTES, sl_align_up(sl_tensor_bytes(&node->outputs[0]), SL_LINE_BYTES));
-        trial->scratch = aligned_alloc(SL_LINE_BYTES, sl_align_up(scratch_bytes + 1, SL_LINE_BYTES));
-        return trial->output && trial->scratch;
+        trial->output_bytes = sl_tensor_bytes(&node->outputs[0]);
+        trial->whole = allocate_lines(trial->output_bytes);
+        trial->parts = allocate_lines(trial->output_bytes);
+        trial->scratch = allocate_lines(scratch_bytes + 1);
+        return trial->whole && trial->parts && trial->scratch;
+}
+
+/* More memory than this, and the time to fill it, is not taken at a load: such a call, of many samples, stays whole. */
+#define TRIAL_BYTES_MAX (320ull << 20)
+
+static uint64_t trial_bytes(const struct sl_node_desc *node)
+{
+        uint64_t bytes = 2 * sl_tensor_bytes(&node->outputs[0]);
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE)
+                        bytes += sl_tensor_bytes(&node->inputs[i]);
+        return bytes;
+}
+
+static bool run_whole(struct sl_kernel *kernel, struct trial *trial)
+{
+        struct sl_binding binding = {.inputs = trial->inputs, .outputs = &trial->whole, .scratch = trial->scratch};
+
+        return launch_call(kernel, &binding) == 0;
+}
+
+/* Do parts of a call, of such a number, give the bits of the whole? oneDNN does not say in which order it adds: it is tried. */
+static bool parts_agree(struct sl_kernel *kernel, struct trial *trial, uint32_t count)
+{
+        struct sl_binding binding = {.inputs = trial->inputs, .outputs = &trial->parts, .scratch = trial->scratch};
+        bool agree = cpu_divide(kernel, SL_AXIS_ROWS, count) > 0;
+
+        for (uint32_t i = 0; i < count && agree; i++) {
+                struct sl_part part = sl_part_of(SL_AXIS_ROWS, sl_divided_call_units(kernel->divided), i, count);
+
+                binding.part = &part;
+                agree = launch_call(kernel, &binding) == 0;
+        }
+        return agree && !memcmp(trial->parts, trial->whole, trial->output_bytes);
 }
 
 /* Only where parts pay, and give the bits of the whole: teams of two, and of four and more. */
 static void choose_call_splits(
         struct sl_kernel *kernel, const struct sl_kernel_source *source, struct sl_split ret_splits[SL_TEAM_SIZE_COUNT])
 {
-        struct trial trial = {.output = NULL};
-        struct sl_binding whole = {.inputs = trial.inputs, .outputs = &trial.output};
+        struct trial trial = {.whole = NULL};
 
-        if (kernel->divided && sl_cpu_call_pays(source) && trial_init(&trial, source, kernel->scratch_bytes)) {
-                whole.scratch = trial.scratch;
-                for (uint32_t count = 2; count <= SL_DIVIDED_PARTS_MAX && launch_call(kernel, &whole) == 0; count *= 2) {
-                        if (!parts_agree(kernel, &whole, source->node, count))
+        if (kernel->divided && sl_cpu_call_pays(source) && trial_bytes(source->node) <= TRIAL_BYTES_MAX &&
+                trial_init(&trial, source, kernel->scratch_bytes) && run_whole(kernel, &trial)) {
+                for (uint32_t count = 2; count <= SL_DIVIDED_PARTS_MAX; count *= 2) {
+                        if (!parts_agree(kernel, &trial, count))
                                 continue;
                         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
                                 if (sl_team_size_at(i) >= count)

@@ -7,6 +7,7 @@
 #include "base_plan.h"
 #include "constants.h"
 #include "graph.h"
+#include "known_splits.h"
 #include "lower.h"
 #include "placed.h"
 #include "placement.h"
@@ -39,6 +40,7 @@ struct sl_packing {
         struct sl_target target;
         const struct sl_base_plan *base;
         bool uncut;
+        struct sl_known_splits splits;
         const struct choice *in_place; /* all that lie in the plan file, each content once */
         struct sl_node_desc *desc;     /* of the step at hand, with its constants below */
         struct sl_packed packed[SL_NODE_INPUTS_MAX];
@@ -331,17 +333,36 @@ static bool give_up_forms(struct sl_packing *packing, uint32_t origin)
         return any;
 }
 
+/* Of a node that is equal to one before only the rest is asked. */
+static int provide(struct sl_packing *packing, const struct sl_backend *backend, struct sl_kernel_source *source,
+        struct sl_provision *ret_provision, struct sl_error *error)
+{
+        uint64_t key = source->uncut ? 0 : sl_known_splits_key(backend, source);
+        struct sl_split splits[SL_TEAM_SIZE_COUNT];
+        bool known = !source->uncut && sl_known_splits_find(&packing->splits, key, splits);
+        bool asked = !source->uncut && !known;
+        int r;
+
+        source->uncut = !asked;
+        r = backend->planner->provide(source, ret_provision, error);
+        if (r == 0 && known)
+                memcpy(ret_provision->splits, splits, sizeof(splits));
+        if (r == 0 && asked)
+                sl_known_splits_put(&packing->splits, key, ret_provision->splits);
+        return r;
+}
+
 /* @times: of the node; NULL: nobody has timed it. */
 static int try_step(struct sl_packing *packing, struct sl_step *step, const struct sl_part_times *times, struct sl_error *error)
 {
-        const struct sl_kernel_source source = {.node = packing->desc,
+        struct sl_kernel_source source = {.node = packing->desc,
                 .packed = packing->packed,
                 .constants = packing->constants,
                 .target = &packing->target,
                 .uncut = packing->uncut,
                 .times = times};
         struct sl_provision provision;
-        int r = step->backend->planner->provide(&source, &provision, error);
+        int r = provide(packing, step->backend, &source, &provision, error);
 
         if (r < 0)
                 return r;
