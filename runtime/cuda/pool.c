@@ -173,6 +173,16 @@ uint32_t sl_pool_waiting(const struct sl_pool *pool)
         return sl_slot_ring_waiting(&pool->ring);
 }
 
+uint32_t sl_pool_run(const struct sl_pool *pool)
+{
+        return sl_slot_ring_run(&pool->ring, pool->ring.filled, pool->layout.n_slots);
+}
+
+CUdeviceptr sl_pool_address(const struct sl_pool *pool, uint32_t input)
+{
+        return pool->buffers[input].base;
+}
+
 static CUdeviceptr slot_address(const struct sl_pool *pool, uint32_t input, uint64_t position)
 {
         return pool->buffers[input].base + sl_slot_ring_slot(&pool->ring, position) * pool->slot_bytes[input];

@@ -39,6 +39,12 @@ const struct sl_pool_layout *sl_pool_layout_of(const struct sl_pool *pool);
 uint32_t sl_pool_room(const struct sl_pool *pool);
 uint32_t sl_pool_waiting(const struct sl_pool *pool);
 
+/* How many of the samples that are put next lie behind each other. */
+uint32_t sl_pool_run(const struct sl_pool *pool);
+
+/* Where the samples of an input begin: its first slot. */
+CUdeviceptr sl_pool_address(const struct sl_pool *pool, uint32_t input);
+
 /*
  * Starts to copy @n samples, which lie one behind the other at inputs[i], in memory that stays as it is until sl_pool_has_copied()
  * says so of *ret_position. Return: 0; -EAGAIN no room for all of them; what sl_cuda_errno() says: the pool is then lost.

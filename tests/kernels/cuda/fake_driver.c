@@ -54,6 +54,8 @@ struct object *fake_add_object(enum object_kind kind)
 {
         for (struct object *o = fake.objects; o < fake.objects + OBJECTS_MAX; o++)
                 if (o->kind == OBJECT_NONE) {
+                        if (o - fake.objects >= fake.n_objects)
+                                fake.n_objects = (uint32_t)(o - fake.objects) + 1;
                         *o = (struct object){.kind = kind, .fd = -1};
                         o->end = &o->first;
                         return o;
@@ -144,7 +146,7 @@ static bool step(void)
         struct object *ready[OBJECTS_MAX];
         size_t n = 0;
 
-        for (struct object *o = fake.objects; o < fake.objects + OBJECTS_MAX; o++)
+        for (struct object *o = fake.objects; o < fake.objects + fake.n_objects; o++)
                 if (o->kind == OBJECT_STREAM && can_go(o->first))
                         ready[n++] = o;
         if (n)
@@ -738,12 +740,12 @@ static void forget(void)
 {
         for (struct span *s = fake.spans; s < fake.spans + SPANS_MAX; s++)
                 *s = (struct span){.kind = SPAN_NONE};
-        for (struct object *o = fake.objects; o < fake.objects + OBJECTS_MAX; o++)
+        for (struct object *o = fake.objects; o < fake.objects + fake.n_objects; o++)
                 *o = (struct object){.kind = OBJECT_NONE};
         memset(fake.calls, 0, sizeof(fake.calls));
         memset(fake.fails_at, 0, sizeof(fake.fails_at));
         fake.lost = CUDA_SUCCESS;
-        fake.in_use = fake.retained = 0;
+        fake.in_use = fake.retained = fake.n_objects = 0;
 }
 
 void fake_cuda_begin(const struct fake_cuda_options *options, struct sl_cuda_driver *ret_driver)
@@ -790,7 +792,7 @@ uint32_t fake_cuda_held(void)
         held = fake.retained;
         for (struct span *s = fake.spans; s < fake.spans + SPANS_MAX; s++)
                 held += s->kind != SPAN_NONE;
-        for (struct object *o = fake.objects; o < fake.objects + OBJECTS_MAX; o++)
+        for (struct object *o = fake.objects; o < fake.objects + fake.n_objects; o++)
                 held += o->kind != OBJECT_NONE;
         pthread_mutex_unlock(&fake.lock);
         return held;

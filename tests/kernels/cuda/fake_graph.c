@@ -20,15 +20,19 @@ CUresult CUDAAPI fake_stream_begin_capture(CUstream handle, CUstreamCaptureMode 
 
 CUresult CUDAAPI fake_stream_end_capture(CUstream handle, CUgraph *ret_graph)
 {
-        struct object *stream;
+        CUresult result = fake_enter(FAKE_CUDA_stream_end_capture);
+        struct object *stream = fake_get_object(handle, OBJECT_STREAM), *graph = stream->capture;
 
-        ENTER(stream_end_capture);
-        stream = fake_get_object(handle, OBJECT_STREAM);
-        if (!stream->capture)
+        if (!graph)
                 return fake_leave(CUDA_ERROR_ILLEGAL_STATE);
-        *ret_graph = (CUgraph)stream->capture;
         stream->capture = NULL;
-        return fake_leave(CUDA_SUCCESS);
+        if (result == CUDA_SUCCESS) {
+                *ret_graph = (CUgraph)graph;
+        } else { /* the capture is over all the same */
+                fake_drop_work(graph);
+                graph->kind = OBJECT_NONE;
+        }
+        return fake_leave(result);
 }
 
 CUresult CUDAAPI fake_graph_get_nodes(CUgraph handle, CUgraphNode *nodes, size_t *n_nodes)

@@ -68,6 +68,7 @@ struct fake_state {
         CUresult fails_with[FAKE_CUDA_CALL_COUNT], lost;
         struct span spans[SPANS_MAX];
         struct object objects[OBJECTS_MAX];
+        uint32_t n_objects; /* none was ever behind these */
         size_t in_use;
         uint32_t retained;
 };

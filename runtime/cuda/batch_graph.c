@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch_graph.h"
+
+#include "base/error.h"
+#include "program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What a capture is made of. */
+struct capture {
+        const struct sl_cuda_driver *driver;
+        CUstream stream;
+        struct sl_instance *instance;
+        const struct sl_plan_info *info;
+        uint32_t batch;
+        const struct sl_batch_places *places;
+};
+
+static CUresult copy_ports(
+        const struct capture *c, const struct sl_port *ports, uint32_t n, const CUdeviceptr *to, const CUdeviceptr *from)
+{
+        CUresult result = CUDA_SUCCESS;
+
+        for (uint32_t i = 0; i < n && result == CUDA_SUCCESS; i++)
+                result = c->driver->memcpy_dtod_async(to[i], from[i], sl_gpu_port_bytes(&ports[i], c->batch), c->stream);
+        return result;
+}
+
+static int launch_steps(const struct capture *c)
+{
+        const void *inputs[SL_GRAPH_PORTS_MAX];
+        void *outputs[SL_GRAPH_PORTS_MAX];
+
+        for (uint32_t i = 0; i < c->info->n_inputs; i++)
+                inputs[i] = (const void *)c->places->inputs[i];
+        for (uint32_t i = 0; i < c->info->n_outputs; i++)
+                outputs[i] = (void *)c->places->outputs[i];
+        return sl_instance_launch(c->instance, c->batch, inputs, outputs);
+}
+
+/* Whatever fails in between, the capture is ended. */
+static int capture_all(const struct capture *c, CUgraph *ret_graph, struct sl_error *error)
+{
+        const struct sl_batch_places *p = c->places;
+        int launched = 0;
+        CUresult ended, result = c->driver->stream_begin_capture(c->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+
+        if (result != CUDA_SUCCESS)
+                return sl_cuda_check(c->driver, result, error, "the capture of batch %u", c->batch);
+        result = copy_ports(c, c->info->inputs, c->info->n_inputs, p->inputs, p->sources);
+        if (result == CUDA_SUCCESS)
+                launched = launch_steps(c);
+        if (result == CUDA_SUCCESS && launched == 0)
+                result = copy_ports(c, c->info->outputs, c->info->n_outputs, p->results, p->outputs);
+        ended = c->driver->stream_end_capture(c->stream, ret_graph);
+        if (launched < 0)
+                return sl_instance_explain(c->instance, launched, error);
+        return sl_cuda_check(c->driver, result != CUDA_SUCCESS ? result : ended, error, "the graph of batch %u", c->batch);
+}
+
+/* A node that copies so, of @nodes. */
+static CUgraphNode find_copy(
+        const struct sl_cuda_driver *driver, const CUgraphNode *nodes, size_t n_nodes, CUdeviceptr to, CUdeviceptr from)
+{
+        for (size_t i = 0; i < n_nodes; i++) {
+                CUgraphNodeType type;
+                CUDA_MEMCPY3D copy;
+
+                if (driver->graph_node_get_type(nodes[i], &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+                        driver->graph_memcpy_node_get_params(nodes[i], &copy) == CUDA_SUCCESS && copy.dstDevice == to &&
+                        copy.srcDevice == from)
+                        return nodes[i];
+        }
+        return NULL;
+}
+
+static int find_copies(struct sl_batch_graph *graph, const struct sl_batch_places *p, const CUgraphNode *nodes, size_t n_nodes)
+{
+        const struct sl_cuda_driver *driver = graph->device->driver;
+
+        for (uint32_t i = 0; i < graph->inputs.n; i++) {
+                graph->inputs.at[i] = p->sources[i];
+                graph->input_copies[i] = find_copy(driver, nodes, n_nodes, p->inputs[i], p->sources[i]);
+                if (!graph->input_copies[i])
+                        return -ENOTSUP;
+        }
+        for (uint32_t i = 0; i < graph->outputs.n; i++) {
+                graph->outputs.at[i] = p->results[i];
+                graph->output_copies[i] = find_copy(driver, nodes, n_nodes, p->results[i], p->outputs[i]);
+                if (!graph->output_copies[i])
+                        return -ENOTSUP;
+        }
+        return 0;
+}
+
+static int find_nodes(struct sl_batch_graph *graph, const struct sl_batch_places *places, struct sl_error *error)
+{
+        const struct sl_cuda_driver *driver = graph->device->driver;
+        size_t n_nodes = 0;
+        CUgraphNode *nodes = NULL;
+        CUresult result = driver->graph_get_nodes(graph->graph, NULL, &n_nodes);
+        int r;
+
+        if (result == CUDA_SUCCESS)
+                nodes = calloc(n_nodes + 1, sizeof(*nodes));
+        if (result == CUDA_SUCCESS && !nodes)
+                return sl_error_set(error, ENOMEM, "no memory for %zu nodes of a graph", n_nodes);
+        if (result == CUDA_SUCCESS)
+                result = driver->graph_get_nodes(graph->graph, nodes, &n_nodes);
+        r = sl_cuda_check(driver, result, error, "the nodes of the graph of batch %u", graph->batch);
+        if (r == 0 && find_copies(graph, places, nodes, n_nodes) < 0)
+                r = sl_error_set(error, ENOTSUP, "the graph of batch %u lacks copies of its inputs and outputs", graph->batch);
+        free(nodes);
+        return r;
+}
+
+int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_cuda_device *device, CUstream stream,
+        struct sl_instance *instance, const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places,
+        struct sl_error *error)
+{
+        const struct capture capture = {device->driver, stream, instance, info, batch, places};
+        int r;
+
+        *graph =
+                (struct sl_batch_graph){.device = device, .batch = batch, .inputs.n = info->n_inputs, .outputs.n = info->n_outputs};
+        r = capture_all(&capture, &graph->graph, error);
+        if (r == 0)
+                r = find_nodes(graph, places, error);
+        if (r < 0)
+                return r;
+        return sl_cuda_check(device->driver, device->driver->graph_instantiate(&graph->executable, graph->graph, 0), error,
+                "the graph of batch %u", batch);
+}
+
+void sl_batch_graph_deinit(struct sl_batch_graph *graph)
+{
+        if (graph->executable)
+                graph->device->driver->graph_exec_destroy(graph->executable);
+        if (graph->graph)
+                graph->device->driver->graph_destroy(graph->graph);
+        *graph = (struct sl_batch_graph){.batch = 0};
+}
+
+/* One side of a copy: the source of an input's, the destination of an output's. */
+static CUresult move_copy(struct sl_batch_graph *graph, CUgraphNode node, bool is_input, uint64_t address)
+{
+        const struct sl_cuda_driver *driver = graph->device->driver;
+        CUDA_MEMCPY3D copy;
+        CUresult result = driver->graph_memcpy_node_get_params(node, &copy);
+
+        if (result != CUDA_SUCCESS)
+                return result;
+        *(is_input ? &copy.srcDevice : &copy.dstDevice) = address;
+        return driver->graph_exec_memcpy_node_set_params(graph->executable, node, &copy, graph->device->context);
+}
+
+static CUresult move_copies(struct sl_batch_graph *graph, bool is_input, const uint64_t *wanted)
+{
+        struct sl_graph_ports *ports = is_input ? &graph->inputs : &graph->outputs;
+        const CUgraphNode *nodes = is_input ? graph->input_copies : graph->output_copies;
+        CUresult result = CUDA_SUCCESS;
+
+        for (uint64_t left = sl_graph_ports_differ(ports, wanted); left && result == CUDA_SUCCESS; left &= left - 1) {
+                uint32_t i = (uint32_t)__builtin_ctzll(left);
+
+                result = move_copy(graph, nodes[i], is_input, wanted[i]);
+                if (result == CUDA_SUCCESS)
+                        ports->at[i] = wanted[i];
+        }
+        return result;
+}
+
+CUresult sl_batch_graph_launch(struct sl_batch_graph *graph, CUstream stream, const uint64_t *sources, const uint64_t *results)
+{
+        CUresult result = move_copies(graph, true, sources);
+
+        if (result == CUDA_SUCCESS)
+                result = move_copies(graph, false, results);
+        return result == CUDA_SUCCESS ? graph->device->driver->graph_launch(graph->executable, stream) : result;
+}

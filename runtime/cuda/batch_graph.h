@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The graph of one plan at one batch size on one stream, captured once:
+ *
+ *     copies from the pool's slots --> steps, in the worker's workspace --> copies to the launch's slot for results
+ *
+ * The steps read and write fixed places; what changes from launch to launch is the far side of the copies, which is set in the
+ * executable graph. What is launched keeps the addresses of its moment. One thread, with the device's context.
+ */
+#pragma once
+
+#include "gpu.h"
+#include "graph_ports.h"
+#include "plan.h"
+
+struct sl_batch_graph {
+        const struct sl_cuda_device *device;
+        uint32_t batch;
+        CUgraph graph;
+        CUgraphExec executable;
+        struct sl_graph_ports inputs, outputs;
+        CUgraphNode input_copies[SL_GRAPH_PORTS_MAX], output_copies[SL_GRAPH_PORTS_MAX];
+};
+
+/* Where a graph's steps have their ports, and where its copies go at first. */
+struct sl_batch_places {
+        CUdeviceptr inputs[SL_GRAPH_PORTS_MAX], outputs[SL_GRAPH_PORTS_MAX];  /* of the steps */
+        CUdeviceptr sources[SL_GRAPH_PORTS_MAX], results[SL_GRAPH_PORTS_MAX]; /* memory of the device, any */
+};
+
+/*
+ * @instance launches on @stream, where nothing is under way. Into zeros; deinit it in any case. Return: 0; -ENOTSUP the capture
+ * does not have the copies; -ENOMEM; what sl_cuda_errno() and launches say.
+ */
+int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_cuda_device *device, CUstream stream,
+        struct sl_instance *instance, const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places,
+        struct sl_error *error);
+void sl_batch_graph_deinit(struct sl_batch_graph *graph);
+
+/* Return: CUDA_SUCCESS, or what the driver says: the launch did not happen. */
+CUresult sl_batch_graph_launch(struct sl_batch_graph *graph, CUstream stream, const uint64_t *sources, const uint64_t *results);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "green.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct sl_green {
+        struct sl_greens *greens;
+        CUgreenCtx context;
+        uint64_t atoms; /* that it owns: 0 when another has taken its place */
+        uint32_t n_processors, n_streams;
+        bool dropped;
+};
+
+/* The driver rounds the least that is asked for up to what it can cut. */
+static CUresult split(struct sl_greens *greens)
+{
+        const struct sl_cuda_driver *driver = greens->device->driver;
+        unsigned int n_groups = SL_LET_ATOMS_MAX;
+        CUdevResource whole, rest;
+        CUresult result = driver->device_get_dev_resource(greens->device->number, &whole, CU_DEV_RESOURCE_TYPE_SM);
+
+        if (result == CUDA_SUCCESS)
+                result = driver->dev_sm_resource_split_by_count(greens->groups, &n_groups, &whole, &rest, 0, 1);
+        if (result == CUDA_SUCCESS && sl_let_map_init(&greens->map, whole.sm.smCount, greens->groups[0].sm.smCount) < 0)
+                return CUDA_ERROR_NOT_SUPPORTED;
+        if (result == CUDA_SUCCESS && n_groups < greens->map.n_atoms)
+                greens->map.n_atoms = n_groups;
+        return result;
+}
+
+int sl_greens_init(struct sl_greens *greens, const struct sl_cuda_device *device, struct sl_error *error)
+{
+        const struct sl_cuda_driver *driver = device->driver;
+        CUresult result;
+
+        *greens = (struct sl_greens){.device = device};
+        result = split(greens);
+        if (result == CUDA_ERROR_NOT_SUPPORTED)
+                return sl_error_set(
+                        error, ENOTSUP, "%s with %d multiprocessors cannot be cut into lets", device->name, device->n_processors);
+        if (result == CUDA_SUCCESS)
+                result = driver->ctx_get_stream_priority_range(&greens->least_priority, &greens->greatest_priority);
+        return sl_cuda_check(driver, result, error, "the multiprocessors of %s", device->name);
+}
+
+static CUresult create_context(struct sl_green *green, uint64_t atoms)
+{
+        const struct sl_cuda_device *device = green->greens->device;
+        CUdevResource groups[SL_LET_ATOMS_MAX];
+        CUdevResourceDesc desc;
+        unsigned int n = 0;
+        CUresult result;
+
+        for (uint64_t left = atoms; left; left &= left - 1)
+                groups[n++] = green->greens->groups[__builtin_ctzll(left)];
+        green->n_processors = n * green->greens->map.atom;
+        result = device->driver->dev_resource_generate_desc(&desc, groups, n);
+        return result == CUDA_SUCCESS
+                       ? device->driver->green_ctx_create(&green->context, desc, device->number, CU_GREEN_CTX_DEFAULT_STREAM)
+                       : result;
+}
+
+int sl_green_new(
+        struct sl_greens *greens, uint32_t percent, struct sl_green *replaced, struct sl_green **ret_green, struct sl_error *error)
+{
+        struct sl_let_map map = greens->map; /* the new one, when all of it has come about */
+        struct sl_green *green = calloc(1, sizeof(*green));
+        int r;
+
+        if (!green)
+                return sl_error_set(error, ENOMEM, "no memory for a let");
+        green->greens = greens;
+        r = sl_let_map_take(&map, percent, replaced ? replaced->atoms : 0, &green->atoms, error);
+        if (r == 0)
+                r = sl_cuda_check(greens->device->driver, create_context(green, green->atoms), error,
+                        "a green context of %u multiprocessors on %s", green->n_processors, greens->device->name);
+        if (r < 0) {
+                free(green);
+                return r;
+        }
+        greens->map = map;
+        if (replaced) {
+                replaced->atoms = 0;
+                sl_green_drop(replaced);
+        }
+        *ret_green = green;
+        return 0;
+}
+
+static void end_when_unused(struct sl_green *green)
+{
+        if (!green->dropped || green->n_streams)
+                return;
+        sl_let_map_give_back(&green->greens->map, green->atoms);
+        green->greens->device->driver->green_ctx_destroy(green->context);
+        free(green);
+}
+
+struct sl_green *sl_green_drop(struct sl_green *green)
+{
+        if (!green)
+                return NULL;
+        green->dropped = true;
+        end_when_unused(green);
+        return NULL;
+}
+
+uint32_t sl_green_processors(const struct sl_green *green)
+{
+        return green->n_processors;
+}
+
+int sl_green_stream(
+        const struct sl_greens *greens, struct sl_green *green, uint32_t priority, CUstream *ret_stream, struct sl_error *error)
+{
+        const struct sl_cuda_driver *driver = greens->device->driver;
+        int range = greens->least_priority - greens->greatest_priority;
+        int number = greens->least_priority - (priority < (uint32_t)range ? (int)priority : range);
+        CUresult result = green ? driver->green_ctx_stream_create(ret_stream, green->context, CU_STREAM_NON_BLOCKING, number)
+                                : driver->stream_create_with_priority(ret_stream, CU_STREAM_NON_BLOCKING, number);
+
+        if (result == CUDA_SUCCESS && green)
+                green->n_streams++;
+        return sl_cuda_check(driver, result, error, "a stream of priority %u on %s", priority, greens->device->name);
+}
+
+void sl_green_end_stream(const struct sl_greens *greens, struct sl_green *green, CUstream stream)
+{
+        if (!stream)
+                return;
+        greens->device->driver->stream_destroy(stream);
+        if (!green)
+                return;
+        green->n_streams--;
+        end_when_unused(green);
+}
