@@ -26,7 +26,7 @@
  *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/control/memory.h); default: seven
  *                                      # eighths of what is available at the start, see memory_room.h
  *       staging_bytes: 64 MiB          # predictions that wait to be combined; at most an eighth of memory_max by default
- *       fuse_bytes: 64 MiB             # a merged plan of models with `fuse: auto`, beside their own; 0: none is made (serve/control/merger.h)
+ *       fuse_bytes: 64 MiB             # a merged plan of models with `fuse: auto`, beside what it reads of theirs; 0: none is made (serve/control/merger.h)
  *       stats_bytes: 16 MiB
  *     threads:
  *       dispatcher_cores: []           # numbers and ranges; empty: chosen, see topology.h

@@ -29,7 +29,7 @@
                                "available at the start.")                                                                          \
         X("limits.staging_bytes", "Of predictions that wait to be combined. The default is 64 MiB, at most an eighth of "          \
                                   "memory_max.")                                                                                   \
-        X("limits.fuse_bytes", "Of a merged plan of models that share workers, beside their own. 0: none is made.")                \
+        X("limits.fuse_bytes", "Of a merged plan of models that share workers, beside what it reads of theirs. 0: none is made.")  \
         X("limits.stats_bytes", "Of the stats page.")                                                                              \
         X("limits.client", "Of one client.")                                                                                       \
         X("limits.client.arena_bytes", "Of all regions of its arena.")                                                             \

@@ -289,7 +289,8 @@ Test(derived, a_forged_reference_is_refused)
         FORGE(&file, pair.base, *form, *form ^ 1, "has another form");
         FORGE(&file, pair.base, c->packed, 0, "has another form");
         FORGE(&file, pair.base, c->base_offset, 64, "size of a constant in the base");
-        FORGE(&file, pair.base, c->in_base, 3, "place of a constant");
+        FORGE(&file, pair.base, c->in_base, SL_PLAN_SHARING_COUNT, "place of a constant");
+        FORGE(&file, pair.base, c->in_base, SL_PLAN_PIECES, "end of a constant's pieces");
         c->in_base = SL_PLAN_PART;
         FORGE(&file, pair.base, c->base_offset, 64, "end of a part of a constant in the base");
         FORGE(&file, pair.base, c->bytes, c->bytes + 1, "end of a part of a constant in the base");

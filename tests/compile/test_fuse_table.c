@@ -5,19 +5,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "fuse_measure.h"
-#include "lower.h"
-#include "merge/merge.h"
-#include "network.h"
+#include "merged_lanes.h"
 #include "plan.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#define LANES     8
-#define BATCH_MAX 8
+#define LANES MERGED_LANES
 
 static struct sl_fuse_table synthetic(void)
 {
@@ -106,71 +101,17 @@ Test(fuse_table, numbers_that_nobody_can_have_measured_are_refused)
 
 /* ---- measured ---- */
 
-struct merged {
-        struct network nets[LANES];
-        struct sl_plan *plan, *singles[LANES];
-};
-
-static struct sl_plan *plan_of(const struct sl_graph *graph)
+static void build(struct network *net)
 {
-        struct sl_lower_options options;
-        struct sl_error error = {0};
-        struct sl_lowered *lowered;
-        struct sl_plan *plan;
-        int fd = memfd_create("plan", MFD_CLOEXEC);
+        uint32_t x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 16));
 
-        sl_lower_options_init(&options);
-        options.batch_max = BATCH_MAX;
-        cr_assert_eq(sl_lowered_new(graph, &options, &lowered, &error), 0, "%s", error.text);
-        cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
-        sl_lowered_free(lowered);
-        cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
-        close(fd);
-        return plan;
-}
-
-static void build(struct network *net, uint64_t seed)
-{
-        uint32_t x;
-
-        network_init(net);
-        net->state += seed * 0x9e3779b97f4a7c15u;
-        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 16));
         for (uint32_t i = 0; i < 2; i++)
                 x = network_node(net, SL_OP_GEMM, VALUES(x, network_weights(net, DIMS(16, 16)), network_weights(net, DIMS(16))),
                         ATTRS({SL_ATTR_TRANS_B, 0, {1}}));
         network_output(net, x);
-        network_finish(net);
 }
 
-static void merged_init(struct merged *m)
-{
-        const struct sl_graph *graphs[LANES];
-        struct sl_merge_report report;
-        struct sl_error error = {0};
-        struct sl_graph *merged;
-
-        for (uint32_t i = 0; i < LANES; i++) {
-                build(&m->nets[i], i);
-                graphs[i] = m->nets[i].graph;
-                m->singles[i] = plan_of(graphs[i]);
-        }
-        cr_assert_eq(sl_graph_new(&merged), 0);
-        cr_assert_eq(sl_merge(graphs, LANES, &(struct sl_merge_options){0}, merged, &report, &error), 1, "%s", error.text);
-        m->plan = plan_of(merged);
-        sl_graph_free(merged);
-}
-
-static void merged_deinit(struct merged *m)
-{
-        for (uint32_t i = 0; i < LANES; i++) {
-                sl_plan_free(m->singles[i]);
-                network_deinit(&m->nets[i]);
-        }
-        sl_plan_free(m->plan);
-}
-
-static struct sl_fuse_measure measure_of(const struct merged *m)
+static struct sl_fuse_measure measure_of(const struct merged_lanes *m)
 {
         return (struct sl_fuse_measure){
                 .merged = m->plan, .singles = m->singles, .n_lanes = LANES, .budget_ns = 60 * SL_NS_PER_SECOND};
@@ -178,12 +119,12 @@ static struct sl_fuse_measure measure_of(const struct merged *m)
 
 Test(fuse_measure, a_table_has_every_way_at_every_occupancy_and_batch)
 {
-        static struct merged m;
+        static struct merged_lanes m;
         struct sl_fuse_measure measure;
         struct sl_fuse_table table;
         struct sl_error error = {0};
 
-        merged_init(&m);
+        merged_lanes_init(&m, build);
         measure = measure_of(&m);
         cr_assert_eq(sl_fuse_measure(&measure, &table, &error), 0, "%s", error.text);
         cr_expect(sl_fuse_table_is_sound(&table));
@@ -197,18 +138,18 @@ Test(fuse_measure, a_table_has_every_way_at_every_occupancy_and_batch)
         cr_assert_eq(sl_fuse_check(&measure, &table, &error), 0, "%s", error.text);
         cr_expect_eq(table.n_rows, 0);
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), SL_FUSE_NEVER);
-        merged_deinit(&m);
+        merged_lanes_deinit(&m);
 }
 
 Test(fuse_measure, a_merged_plan_with_other_answers_is_refused)
 {
-        static struct merged m;
+        static struct merged_lanes m;
         struct sl_fuse_measure measure;
         struct sl_fuse_table table;
         struct sl_error error = {0};
         struct sl_plan *first;
 
-        merged_init(&m);
+        merged_lanes_init(&m, build);
         measure = measure_of(&m);
         first = m.singles[0];
         m.singles[0] = m.singles[1];
@@ -216,40 +157,40 @@ Test(fuse_measure, a_merged_plan_with_other_answers_is_refused)
         cr_expect_not_null(strstr(error.text, "off the single plan's"), "%s", error.text);
         cr_expect_eq(sl_fuse_check(&measure, &table, &error), -EBADMSG);
         m.singles[0] = first;
-        merged_deinit(&m);
+        merged_lanes_deinit(&m);
 }
 
 Test(fuse_measure, ports_that_are_not_the_members_are_refused)
 {
-        static struct merged m;
+        static struct merged_lanes m;
         struct sl_fuse_measure measure;
         struct sl_fuse_table table;
         struct sl_error error = {0};
 
-        merged_init(&m);
+        merged_lanes_init(&m, build);
         measure = measure_of(&m);
         measure.n_lanes = LANES - 1;
         cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -EINVAL, "a lane that nobody has");
         measure = measure_of(&m);
         measure.merged = m.singles[0];
         cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -EINVAL, "too few ports");
-        merged_deinit(&m);
+        merged_lanes_deinit(&m);
 }
 
 Test(fuse_measure, a_verdict_ends_it_and_so_does_its_budget)
 {
-        static struct merged m;
+        static struct merged_lanes m;
         struct sl_fuse_measure measure;
         struct sl_fuse_table table;
         struct sl_error error = {0};
         _Atomic int32_t verdict = -ECANCELED;
 
-        merged_init(&m);
+        merged_lanes_init(&m, build);
         measure = measure_of(&m);
         measure.verdict = &verdict;
         cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -ECANCELED);
         measure.verdict = NULL;
         measure.budget_ns = 1;
         cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -ETIME, "%s", error.text);
-        merged_deinit(&m);
+        merged_lanes_deinit(&m);
 }

@@ -75,8 +75,8 @@ static void unload(const char *name)
         cr_assert_str_eq(workers_of(name), "");
 }
 
-/* Promised to workers. */
-static uint64_t bytes_of_workers(void)
+/* Promised to one use of memory. */
+static uint64_t bytes_of(const char *use)
 {
         struct sl_memory_stats memory = {.bytes = 0};
         struct sl_stats_view *view;
@@ -84,10 +84,15 @@ static uint64_t bytes_of_workers(void)
 
         cr_assert_eq(sl_stats_open(world.name, NULL, &view, NULL), 0);
         for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_MEMORY); i++)
-                if (sl_stats_read_memory(view, i, &memory) == 0 && strcmp(memory.name, "workers") == 0)
+                if (sl_stats_read_memory(view, i, &memory) == 0 && strcmp(memory.name, use) == 0)
                         bytes = memory.bytes;
         sl_stats_close(view);
         return bytes;
+}
+
+static uint64_t bytes_of_workers(void)
+{
+        return bytes_of("workers");
 }
 
 Test(fuse, copies_of_a_network_share_workers_and_each_answers_for_itself)
@@ -227,7 +232,7 @@ Test(fuse, workers_that_are_added_and_taken_by_a_reload_are_lanes_too)
 
 /* ---- merged plans ---- */
 
-#define COPIES 8u
+#define COPIES 8u /* as find_word() has it */
 
 /* A client that asks all copies at once, each for another image. */
 struct crowd {
@@ -300,12 +305,58 @@ static uint64_t count_merged(void)
         return merged;
 }
 
+/* What is said of all copies; those that came first may have been merged, or not, before. */
+static const char *find_word(const char *event)
+{
+        for (const char *at = world_log(&world); (at = strstr(at, event)); at++) {
+                const char *all = strstr(at, " models=8 "), *end = strchr(at, '\n');
+
+                if (all && end && all < end)
+                        return at;
+        }
+        return NULL;
+}
+
 /* Until the runtime has measured whether it pays. */
 static bool ask_until_decided(struct crowd *crowd)
 {
-        while (!strstr(world_log(&world), "event=bundle-merged") && !strstr(world_log(&world), "event=bundle-not-merged"))
+        while (!find_word("event=bundle-merged ") && !find_word("event=bundle-not-merged "))
                 crowd_ask(crowd);
-        return strstr(world_log(&world), "event=bundle-merged");
+        return find_word("event=bundle-merged ");
+}
+
+/* Of the perceptron all but the biases are products, which merged plans read where the members have them. */
+Test(fuse, merged_copies_have_their_weights_once_and_give_back_what_was_theirs_together)
+{
+        struct crowd crowd;
+        uint64_t others, singles = 0, merged;
+
+        world_configure(&world, "log_level: debug\n");
+        start();
+        others = bytes_of("plans");
+        for (uint32_t i = 0; i < COPIES; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "copy%u", i);
+                world_copy_model(&world, "mlp", name, YAML);
+                load(name);
+                singles = singles ? singles : COPIES * (bytes_of("plans") - others);
+        }
+        crowd_init(&crowd);
+        if (ask_until_decided(&crowd)) {
+                merged = bytes_of("plans") - others;
+                cr_expect_gt(merged, singles);
+                cr_expect_leq(4 * merged, 5 * singles, "with its tables, single %llu bytes, merged as well %llu",
+                        (unsigned long long)singles, (unsigned long long)merged);
+                unload("copy0");
+                singles -= singles / COPIES;
+                for (uint32_t i = 0; i < 20000 && bytes_of("plans") != others + singles; i++)
+                        world_pause_us(1000);
+                cr_expect_eq(bytes_of("plans"), others + singles, "taken apart: %s", world_log(&world));
+        } else {
+                cr_log_warn("not merged here: %s", find_word("event=bundle-not-merged "));
+        }
+        crowd_deinit(&crowd);
 }
 
 /* Whether it pays is measured: where it does not, there is nothing more to be seen, and the log says why. */
@@ -327,7 +378,7 @@ Test(fuse, copies_that_are_merged_while_they_serve_answer_as_before_and_so_do_th
                         crowd_ask(&crowd);
                 cr_expect_gt(count_merged(), 0, "%s", world_log(&world));
         } else {
-                cr_log_warn("not merged here: %s", strstr(world_log(&world), "event=bundle-not-merged"));
+                cr_log_warn("not merged here: %s", find_word("event=bundle-not-merged "));
         }
         world_add_model_config(&world, "copy1", YAML "instances: 2\n");
         cr_assert_eq(starling_admin_reload(admin, "copy1", NULL), 0);

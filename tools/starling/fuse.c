@@ -117,6 +117,7 @@ static void note_trial(void *context, const struct sl_fuse_trial *told)
                 trial->n_common = told->info->n_common;
                 trial->n_merged = told->info->n_merged;
                 trial->weights_bytes = told->info->weights_bytes;
+                trial->member_bytes = told->info->member_bytes;
                 trial->stacked_bytes = told->info->stacked_bytes;
                 trial->workspace_bytes = told->info->workspace_bytes[0];
         }

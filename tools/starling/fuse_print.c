@@ -92,9 +92,9 @@ static void print_block(const struct fuse_group *group, uint32_t first, uint32_t
         print_names(group, first, n_lanes);
         printf("\n");
         if (trial)
-                printf("    costs %" PRIu64 " bytes of weights (%" PRIu64 " of them laid together) beside %" PRIu64
-                       " of the single plans, and a workspace of %" PRIu64 "\n",
-                        trial->weights_bytes, trial->stacked_bytes, single_weights(group, trial), trial->workspace_bytes);
+                printf("    costs %" PRIu64 " bytes of weights beside %" PRIu64 " of the single plans, of which it uses %" PRIu64
+                       ", and a workspace of %" PRIu64 "\n",
+                        trial->weights_bytes, single_weights(group, trial), trial->member_bytes, trial->workspace_bytes);
 }
 
 static void print_group(const struct fuse_group *group, uint32_t number, bool explain)
@@ -194,6 +194,7 @@ static json_t *trial_json(const struct fuse_group *group, const struct fuse_tria
         json_object_set_new(object, "common_nodes", json_integer(trial->n_common));
         json_object_set_new(object, "merged_nodes", json_integer(trial->n_merged));
         json_object_set_new(object, "weights_bytes", json_integer((json_int_t)trial->weights_bytes));
+        json_object_set_new(object, "member_bytes", json_integer((json_int_t)trial->member_bytes));
         json_object_set_new(object, "stacked_bytes", json_integer((json_int_t)trial->stacked_bytes));
         json_object_set_new(object, "workspace_bytes", json_integer((json_int_t)trial->workspace_bytes));
         json_object_set_new(object, "single_weights_bytes", json_integer((json_int_t)single_weights(group, trial)));

@@ -21,7 +21,7 @@ struct fuse_trial {
         char *cause, *notes;
         struct sl_fuse_table table;
         uint32_t n_common, n_merged; /* of status 0 */
-        uint64_t weights_bytes, stacked_bytes, workspace_bytes;
+        uint64_t weights_bytes, member_bytes, stacked_bytes, workspace_bytes;
 };
 
 /* One group of models, and what came of it. */

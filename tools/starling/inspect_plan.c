@@ -15,8 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
-
 bool is_plan_file(const char *path)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -63,8 +61,8 @@ static void print_text(const struct sl_plan_info *info)
                 printf("%-10s%u: a workspace of %" PRIu64 " bytes\n", i ? "" : "batch", info->batches[i], info->workspace_bytes[i]);
         if (info->n_lanes)
                 printf("merged    %u lanes: %u of %u common nodes are one for all, %" PRIu64
-                       " bytes of constants are laid together\n",
-                        info->n_lanes, info->n_merged, info->n_common, info->stacked_bytes);
+                       " bytes of constants are laid together, %" PRIu64 " bytes are its members'\n",
+                        info->n_lanes, info->n_merged, info->n_common, info->stacked_bytes, info->member_bytes);
 }
 
 static json_t *ports_json(const struct sl_port *ports, uint32_t n)
@@ -84,8 +82,9 @@ static json_t *merged_json(const struct sl_plan_info *info)
 {
         if (!info->n_lanes)
                 return json_null();
-        return json_pack("{s:i, s:i, s:i, s:I}", "lanes", (int)info->n_lanes, "common_nodes", (int)info->n_common, "merged_nodes",
-                (int)info->n_merged, "stacked_bytes", (json_int_t)info->stacked_bytes);
+        return json_pack("{s:i, s:i, s:i, s:I, s:I}", "lanes", (int)info->n_lanes, "common_nodes", (int)info->n_common,
+                "merged_nodes", (int)info->n_merged, "stacked_bytes", (json_int_t)info->stacked_bytes, "member_bytes",
+                (json_int_t)info->member_bytes);
 }
 
 static void print_json(const struct sl_plan_info *info)
@@ -106,11 +105,11 @@ static void print_json(const struct sl_plan_info *info)
 
 int inspect_plan(const char *path, bool json, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = NULL;
         SL_CLEANUP(sl_cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-        int r = fd < 0 ? sl_error_set(error, errno, "%s", strerror(errno)) : sl_plan_open(fd, &plan, error);
+        struct sl_plan_info info;
+        int r = fd < 0 ? sl_error_set(error, errno, "%s", strerror(errno)) : sl_plan_read_info(fd, &info, error);
 
         if (r == 0)
-                (json ? print_json : print_text)(sl_plan_info(plan));
+                (json ? print_json : print_text)(&info);
         return r;
 }

@@ -418,22 +418,36 @@ struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache)
         return NULL;
 }
 
-static int open_plan(const struct sl_plan_cache *cache, const char *name, int fd, struct sl_plan *base, struct sl_plan **ret_plan,
-        struct sl_error *error)
+/* What a plan may refer to: the base that it is derived from, or its members. */
+struct beside {
+        struct sl_plan *base;
+        struct sl_plan *const *members;
+        uint32_t n_members;
+};
+
+static int open_beside(int fd, const struct beside *beside, bool intact, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        if (beside->n_members)
+                return sl_plan_open_merged(fd, beside->members, beside->n_members, intact, ret_plan, error);
+        return (intact ? sl_plan_open_intact : sl_plan_open_on)(fd, beside->base, ret_plan, error);
+}
+
+static int open_plan(const struct sl_plan_cache *cache, const char *name, int fd, const struct beside *beside,
+        struct sl_plan **ret_plan, struct sl_error *error)
 {
         struct sl_digest identity = identify_plan(cache, fd);
         int r;
 
         if (recall_intact(cache, name, identity))
-                return sl_plan_open_intact(fd, base, ret_plan, error);
-        r = sl_plan_open_on(fd, base, ret_plan, error);
+                return open_beside(fd, beside, true, ret_plan, error);
+        r = open_beside(fd, beside, false, ret_plan, error);
         if (r == 0)
                 remember_intact(cache, name, identity);
         return r;
 }
 
-static int find_plan(
-        const struct sl_plan_cache *cache, const char *key, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
+static int find_plan(const struct sl_plan_cache *cache, const char *key, const struct beside *beside, struct sl_plan **ret_plan,
+        struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         char name[SL_CACHE_NAME_BYTES];
@@ -446,7 +460,7 @@ static int find_plan(
         if (r < 0)
                 return sl_error_set(
                         error, -r, "cached plan %s: %s", name, r == -EPERM ? "no file of this user's alone" : strerror(-r));
-        r = open_plan(cache, name, fd, base, ret_plan, error);
+        r = open_plan(cache, name, fd, beside, ret_plan, error);
         if (r == -EBADMSG || r == -EPROTONOSUPPORT || r == -ESTALE)
                 sl_cache_folder_remove(cache->fd, name);
         return r < 0 ? sl_error_prefix(error, r, "cached plan %s", name) : 0;
@@ -455,7 +469,13 @@ static int find_plan(
 int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *base,
         struct sl_plan **ret_plan, struct sl_error *error)
 {
-        return find_plan(cache, key->name, base, ret_plan, error);
+        return find_plan(cache, key->name, &(struct beside){.base = base}, ret_plan, error);
+}
+
+int sl_plan_cache_find_merged(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *const *members,
+        uint32_t n_members, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return find_plan(cache, key->name, &(struct beside){.members = members, .n_members = n_members}, ret_plan, error);
 }
 
 static bool recall_base(const struct sl_plan_cache *cache, const char *family, struct known_base *ret_known)
@@ -474,7 +494,7 @@ int sl_plan_cache_find_base(struct sl_plan_cache *cache, const struct sl_plan_ca
 
         if (!recall_base(cache, key->family, &known))
                 return -ENOENT;
-        r = find_plan(cache, known.name, NULL, &base, error);
+        r = find_plan(cache, known.name, &(struct beside){0}, &base, error);
         if (r == 0) {
                 identity = sl_plan_identity(base);
                 if (!memcmp(&identity, &known.identity, sizeof(identity))) {

@@ -94,6 +94,10 @@ void sl_plan_cache_remember(struct sl_plan_cache *cache, const struct sl_plan_ca
 int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *base,
         struct sl_plan **ret_plan, struct sl_error *error);
 
+/* The same of a merged plan, with the plans of its members (sl_plan_open_merged()). */
+int sl_plan_cache_find_merged(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *const *members,
+        uint32_t n_members, struct sl_plan **ret_plan, struct sl_error *error);
+
 /*
  * The plan from which those of other sizes of the key's model are derived. *ret_own: it is the key's own plan. Return: 0; -ENOENT
  * none is known; another -errno with a text: the one that was is gone, or is another now.

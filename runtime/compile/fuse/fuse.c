@@ -54,15 +54,18 @@ SL_DEFINE_CLEANUP(struct sl_fuse *, sl_fuse_free)
 
 /* ---- blocks ---- */
 
-static bool has_room_for_ports(const struct sl_fuse *fuse, uint32_t first, uint32_t n_lanes)
+/* For its ports, and for what a child may write before that is taken out which its members have. */
+static bool has_room(const struct sl_fuse *fuse, uint32_t first, uint32_t n_lanes)
 {
+        uint64_t memory = fuse->options.memory_bytes ? fuse->options.memory_bytes : SL_COMPILE_MEMORY_BYTES_DEFAULT, bytes = 0;
         uint32_t n_inputs = 0, n_outputs = 0;
 
         for (uint32_t i = first; i < first + n_lanes; i++) {
                 n_inputs += sl_plan_info(fuse->plans[i])->n_inputs;
                 n_outputs += sl_plan_info(fuse->plans[i])->n_outputs;
+                bytes += sl_plan_identity(fuse->plans[i]).bytes;
         }
-        return n_inputs <= SL_PLAN_PORTS_MAX && n_outputs <= SL_PLAN_PORTS_MAX;
+        return n_inputs <= SL_PLAN_PORTS_MAX && n_outputs <= SL_PLAN_PORTS_MAX && bytes <= memory / SL_COMPILE_PLAN_PART;
 }
 
 static uint64_t budget_of(const struct sl_fuse *fuse)
@@ -147,7 +150,7 @@ static int next_block(struct sl_fuse *fuse)
 {
         uint32_t left = fuse->n - fuse->first, n_lanes = left < fuse->lanes ? left : fuse->lanes;
 
-        while (n_lanes >= 2 && !has_room_for_ports(fuse, fuse->first, n_lanes))
+        while (n_lanes >= 2 && !has_room(fuse, fuse->first, n_lanes))
                 n_lanes--;
         if (n_lanes >= 2)
                 return start_block(fuse, fuse->first, n_lanes);
@@ -190,7 +193,7 @@ static int try_next_number(struct sl_fuse *fuse, bool worthless)
 {
         uint32_t more = 2 * fuse->n_lanes;
 
-        if (more <= fuse->n - fuse->first && has_room_for_ports(fuse, fuse->first, more))
+        if (more <= fuse->n - fuse->first && has_room(fuse, fuse->first, more))
                 return start_block(fuse, fuse->first, more);
         if (fuse->best.plan) {
                 fuse->choosing = false;
@@ -224,13 +227,13 @@ static void tell(struct sl_fuse *fuse, const struct sl_fuse_found *found)
                 fuse->options.tried(fuse->options.context, &trial);
 }
 
-static void keep_plan(struct sl_fuse *fuse)
+static void keep_plan(struct sl_fuse *fuse, const struct sl_plan *plan)
 {
         struct sl_error error;
 
         if (fuse->options.cache && fuse->keys.known)
                 (void)sl_plan_cache_store_merged(fuse->options.cache, &fuse->keys.merged, fuse->keys.members,
-                        (const char *const *)fuse->paths + fuse->first, fuse->n_lanes, fuse->plan_fd, &error);
+                        (const char *const *)fuse->paths + fuse->first, fuse->n_lanes, sl_plan_fd(plan), &error);
 }
 
 /* The block is done with. Its plan becomes the result's, or is freed. */
@@ -276,6 +279,8 @@ static int end_step(struct sl_fuse *fuse)
 
         sl_fuse_step_take(fuse->step, &found);
         fuse->step = sl_fuse_step_free(fuse->step);
+        sl_cleanup_fd(&fuse->plan_fd);
+        fuse->plan_fd = -1;
         if (!measured && found.status == -ENOENT) {
                 int r = start_compilation(fuse, &found.error);
 
@@ -286,7 +291,7 @@ static int end_step(struct sl_fuse *fuse)
                 found.status = r;
         }
         if (measured && found.status == 0)
-                keep_plan(fuse);
+                keep_plan(fuse, found.plan);
         tell(fuse, &found);
         return end_block(fuse, &found);
 }
@@ -386,11 +391,11 @@ int sl_fuse_begin(const struct sl_fuse_options *options, struct sl_fuse **ret_fu
         if (!fuse)
                 return sl_error_set(error, ENOMEM, "no memory to merge %u models", options->n_members);
         if (fuse->choosing)
-                r = has_room_for_ports(fuse, 0, 2) ? start_block(fuse, 0, 2) : -E2BIG;
+                r = has_room(fuse, 0, 2) ? start_block(fuse, 0, 2) : -E2BIG;
         else
                 r = next_block(fuse);
         if (r == 0 && fuse->state == OVER)
-                r = -E2BIG; /* ports of two lanes are more than a plan has */
+                r = -E2BIG; /* two lanes are more than a plan has ports, or a child memory */
         if (r < 0)
                 return sl_error_set(error, -r, "merging %u models: %s", options->n_members, strerror(-r));
         *ret_fuse = sl_take(fuse);

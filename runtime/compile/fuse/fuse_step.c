@@ -7,6 +7,7 @@
 #include "fuse_measure.h"
 #include "fuse_record.h"
 #include "plan.h"
+#include "share.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -52,7 +53,8 @@ static bool is_alike(const struct sl_plan *plan, const struct sl_plan *other)
         const struct sl_plan_info *one = sl_plan_info(plan), *two = sl_plan_info(other);
 
         return one->n_common == two->n_common && one->n_merged == two->n_merged && one->stacked_bytes == two->stacked_bytes &&
-               one->weights_bytes == two->weights_bytes && one->n_batches == two->n_batches &&
+               one->weights_bytes == two->weights_bytes && one->member_bytes == two->member_bytes &&
+               one->n_batches == two->n_batches &&
                !memcmp(one->workspace_bytes, two->workspace_bytes, sizeof(one->workspace_bytes));
 }
 
@@ -123,9 +125,29 @@ static int search(struct sl_fuse_step *step)
                 found->notes = record->notes;
         if (recorded && is_refused(record, options->budget_ns))
                 return sl_error_set(&found->error, -record->status, "%s", record->cause);
-        if (sl_plan_cache_find(options->cache, &options->keys->merged, NULL, &found->plan, &found->error) < 0)
+        if (sl_plan_cache_find_merged(
+                    options->cache, &options->keys->merged, options->singles, options->n_lanes, &found->plan, &found->error) < 0)
                 return -ENOENT;
         return recorded && !record->status && record->batch_max == options->batch_max ? check(step, &record->table) : measure(step);
+}
+
+/* What its members have packed alike is theirs from here on, also in what is measured and kept. */
+static int share(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct sl_plan *shared;
+        int r = sl_plan_share(step->found.plan, options->singles, options->n_lanes, &fd, &step->found.error);
+
+        if (r == -ENODATA)
+                return 0;
+        if (r == 0)
+                r = sl_plan_open_merged(fd, options->singles, options->n_lanes, true, &shared, &step->found.error);
+        if (r < 0)
+                return r;
+        sl_plan_free(step->found.plan);
+        step->found.plan = shared;
+        return 0;
 }
 
 static int open_and_measure(struct sl_fuse_step *step)
@@ -134,6 +156,8 @@ static int open_and_measure(struct sl_fuse_step *step)
         int r = sl_plan_open(step->options.plan_fd, &found->plan, &found->error);
 
         found->notes = *step->options.notes;
+        if (r == 0)
+                r = share(step);
         return r < 0 ? r : measure(step);
 }
 

@@ -129,7 +129,10 @@ static int add_form(struct sl_constants *constants, const struct sl_packed *pack
         return 0;
 }
 
-/* Where the bytes of a new entry are: in the base, in the file already, or at the end of what will be written. */
+/* Its place is not known yet. */
+#define UNSETTLED UINT64_MAX
+
+/* Where the bytes of a new entry are: in the base, in the file already, or among what will be written. */
 static void place(struct sl_constants *constants, const struct sl_packed_constant *constant, struct sl_plan_constant *entry)
 {
         struct sl_base_place base;
@@ -142,9 +145,26 @@ static void place(struct sl_constants *constants, const struct sl_packed_constan
         } else if (constant->in_place) {
                 entry->offset = constant->offset;
         } else {
+                entry->offset = UNSETTLED;
+        }
+}
+
+static void settle(struct sl_constants *constants, bool whole_pages)
+{
+        for (uint32_t i = 0; i < constants->n; i++) {
+                struct sl_plan_constant *entry = &constants->entries[i];
+
+                if (entry->offset != UNSETTLED || (entry->bytes % SL_PAGE_BYTES == 0) != whole_pages)
+                        continue;
                 entry->offset = constants->data_bytes;
                 constants->data_bytes = sl_align_up(constants->data_bytes + entry->bytes, SL_LINE_BYTES);
         }
+}
+
+void sl_constants_settle(struct sl_constants *constants)
+{
+        settle(constants, true);
+        settle(constants, false);
 }
 
 static int add_constant(

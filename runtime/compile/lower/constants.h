@@ -20,7 +20,7 @@ struct sl_constants {
         uint64_t *hashes;                 /* of each entry: content and form */
         uint32_t *table;                  /* open addressing over the hashes: index + 1, 0 is free */
         uint32_t table_room;
-        uint64_t data_bytes;             /* of all that are not in the base, with their padding */
+        uint64_t data_bytes; /* of all that are not in the base, with their padding; of those not in place, once they are settled */
         uint64_t shared_bytes;           /* of those in the base */
         const struct sl_base_plan *base; /* borrowed; NULL: the plan stands alone */
         uint8_t *forms;
@@ -43,3 +43,9 @@ int sl_constants_add(struct sl_constants *constants, const void *data, uint64_t 
 
 /* The same for a packed one. */
 int sl_constants_add_packed(struct sl_constants *constants, const struct sl_packed_constant *constant, uint32_t *ret_index);
+
+/*
+ * All are there: gives those that are neither in the base nor in place their offsets. Those of whole pages come first, each from a
+ * page on, where they can be mapped by themselves (gather.h); none of that costs a byte.
+ */
+void sl_constants_settle(struct sl_constants *constants);

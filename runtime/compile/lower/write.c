@@ -275,6 +275,7 @@ static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
                 target->dynamic_steps = lowered->options.dynamic_steps_max;
                 target->work = sl_program_work_on_ref(&lowered->options);
         }
+        sl_constants_settle(&tables->constants);
         return r < 0 ? r : sl_backend_table_settle(&tables->backends);
 }
 

@@ -4,7 +4,8 @@
  * offset, nothing by pointer; all numbers are little-endian as the processor has them, since a plan belongs to one kind of
  * processor.
  *
- *     header | DATA | INFO | BACKENDS | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS | BLOBS | BLOB_DATA
+ *     header | DATA | INFO | BACKENDS | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | PIECES | MEMBERS | FORMS | BLOBS
+ *            | BLOB_DATA
  *
  *     backend                       -> who runs steps, by name and by what its part of the plan depends on; its blobs, in order
  *     program (one per batch size)  -> its steps, in order
@@ -14,11 +15,15 @@
  *     operand                       -> a place: workspace offset, constant, or a port of the model or the body
  *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them; or a constant of the
  *                                      base
+ *     piece                         -> bytes of a constant of a member's plan; a constant of several is their bytes in order
  *     blob                          -> bytes in BLOB_DATA, of any number, which nobody but its backend understands
  *
  * A plan of other sizes of the same model may be *derived* from a base plan: constants that are equal in content and form are not
  * in it, but in the base, which is named by its identity in the header; a merged plan is the base of its members' plans, whose
  * constants are parts of its own. A base stands alone: there are no chains.
+ *
+ * The other way round, a merged plan may leave its lanes' constants where they are, in the plans of its *members*: those are named
+ * in MEMBERS, and its constants are pieces of theirs (share.h). A member stands alone, too.
  *
  * The writer zeroes every byte that it does not use, so that the same model gives the same file. The checksum lies in front of
  * everything that it covers. A reader trusts nothing: plan_check.c walks all of it before any use.
@@ -38,7 +43,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 13u
+#define SL_PLAN_VERSION 14u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -47,7 +52,7 @@
  * not understand each other. */
 struct sl_plan_key {
         uint64_t operators; /* hash of the names of all operators and attributes, in order */
-        uint32_t struct_bytes[10];
+        uint32_t struct_bytes[12];
 };
 
 enum sl_place {
@@ -112,9 +117,21 @@ struct sl_plan_program {
 
 /* Where the bytes of a constant are. */
 enum sl_plan_sharing {
-        SL_PLAN_OWN,   /* in DATA */
-        SL_PLAN_WHOLE, /* they are constant base_index of the base, which has the same size, form and hash */
-        SL_PLAN_PART,  /* they lie in it: the base is a merged plan, this one is a lane's; the form is its own */
+        SL_PLAN_OWN,    /* in DATA */
+        SL_PLAN_WHOLE,  /* they are constant base_index of the base, which has the same size, form and hash */
+        SL_PLAN_PART,   /* they lie in it: the base is a merged plan, this one is a lane's; the form is its own */
+        SL_PLAN_PIECES, /* this one is merged: they are pieces of its members' constants, in order */
+        SL_PLAN_SHARING_COUNT,
+};
+
+/* Mappings that the constants of one plan may take. */
+#define SL_PLAN_SIDE_BY_SIDE_MAX 8192u
+
+/* Bytes of a constant of a member's plan, which are its own there. Where a constant has more than one piece, each is whole pages of
+ * the member's file, so that they can be mapped side by side. */
+struct sl_plan_piece {
+        uint32_t member, index; /* in MEMBERS, and of the constant in that plan */
+        uint64_t offset, bytes; /* in that constant; a multiple of 64 */
 };
 
 struct sl_plan_constant {
@@ -125,7 +142,8 @@ struct sl_plan_constant {
         uint64_t hash;          /* of content and form */
         uint32_t in_base;       /* enum sl_plan_sharing */
         uint32_t base_index;
-        uint64_t base_offset; /* of a PART: where in constant base_index of the base it begins, a multiple of 64 */
+        uint64_t base_offset;           /* of a PART: where in constant base_index of the base it begins, a multiple of 64 */
+        uint64_t first_piece, n_pieces; /* of PIECES, else 0 */
 };
 
 /* id, element type: also the order in the file, but for DATA, which comes first */
@@ -137,6 +155,8 @@ struct sl_plan_constant {
         X(OPERANDS, struct sl_plan_operand)                                                                                        \
         X(ATTRS, struct sl_attr)                                                                                                   \
         X(CONSTANTS, struct sl_plan_constant)                                                                                      \
+        X(PIECES, struct sl_plan_piece)                                                                                            \
+        X(MEMBERS, struct sl_plan_identity)                                                                                        \
         X(FORMS, uint8_t)                                                                                                          \
         X(BLOBS, struct sl_plan_blob)                                                                                              \
         X(BLOB_DATA, uint8_t)                                                                                                      \

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "gather.h"
 #include "huge_pages.h"
 #include "plan_map.h"
 
@@ -56,38 +57,99 @@ static bool stands_alone(const struct sl_plan *plan)
         return !plan->header->base.checksum && !plan->header->base.bytes;
 }
 
-static int open_plan(int fd, struct sl_plan *base, bool intact, struct sl_plan **ret_plan, struct sl_error *error)
+/* What another plan may be found in. */
+struct beside {
+        struct sl_plan *base; /* NULL: none */
+        struct sl_plan *const *members;
+        uint32_t n_members;
+        bool intact;
+};
+
+static int hold_members(struct sl_plan *plan, const struct beside *beside, struct sl_error *error)
+{
+        plan->members = calloc(beside->n_members + 1u, sizeof(struct sl_plan *));
+        if (!plan->members)
+                return sl_error_set(error, ENOMEM, "plan: no memory for %u members", beside->n_members);
+        for (; plan->n_members < beside->n_members; plan->n_members++) {
+                struct sl_plan *member = beside->members[plan->n_members];
+
+                if (member->base || member->n_members)
+                        return sl_error_set(error, EINVAL, "plan: a member of a merged plan stands alone");
+                plan->members[plan->n_members] = sl_plan_hold(member);
+        }
+        return 0;
+}
+
+static void release_members(struct sl_plan *plan)
+{
+        while (plan->n_members)
+                sl_plan_free(plan->members[--plan->n_members]);
+        free(plan->members);
+        plan->members = NULL;
+}
+
+static int open_plan(int fd, const struct beside *beside, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = calloc(1, sizeof(*plan));
         int r;
 
         if (!plan)
                 return sl_error_set(error, ENOMEM, "plan: no memory for %zu bytes", sizeof(*plan));
-        if (base && base->base)
+        if (beside->base && (beside->base->base || beside->base->n_members))
                 return sl_error_set(error, EINVAL, "plan: a derived plan is nobody's base");
         atomic_init(&plan->holders, 1);
         plan->fd = -1;
-        plan->intact = intact;
-        plan->base = sl_plan_hold(base);
-        r = map_file(plan, fd, error);
+        plan->intact = beside->intact;
+        plan->base = sl_plan_hold(beside->base);
+        r = hold_members(plan, beside, error);
+        if (r == 0)
+                r = map_file(plan, fd, error);
         if (r == 0)
                 r = sl_plan_check(plan, error);
+        if (r == 0)
+                r = sl_plan_gather(plan, error);
         if (r < 0)
                 return r;
         if (stands_alone(plan))
                 plan->base = sl_plan_free(plan->base);
+        if (!sl_plan_count(plan, SL_PLAN_SECTION_MEMBERS))
+                release_members(plan);
         *ret_plan = sl_take(plan);
         return 0;
 }
 
 int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
 {
-        return open_plan(fd, base, false, ret_plan, error);
+        return open_plan(fd, &(struct beside){.base = base}, ret_plan, error);
 }
 
 int sl_plan_open_intact(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
 {
-        return open_plan(fd, base, true, ret_plan, error);
+        return open_plan(fd, &(struct beside){.base = base, .intact = true}, ret_plan, error);
+}
+
+int sl_plan_open_merged(
+        int fd, struct sl_plan *const *members, uint32_t n_members, bool intact, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return open_plan(fd, &(struct beside){.members = members, .n_members = n_members, .intact = intact}, ret_plan, error);
+}
+
+int sl_plan_read_info(int fd, struct sl_plan_info *ret_info, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = calloc(1, sizeof(*plan));
+        int r;
+
+        if (!plan)
+                return sl_error_set(error, ENOMEM, "plan: no memory for %zu bytes", sizeof(*plan));
+        atomic_init(&plan->holders, 1);
+        plan->fd = -1;
+        plan->is_for_people = true;
+        r = map_file(plan, fd, error);
+        if (r == 0)
+                r = sl_plan_check(plan, error);
+        if (r == 0)
+                *ret_info = *plan->info;
+        return r;
 }
 
 struct sl_plan *sl_plan_hold(struct sl_plan *plan)
@@ -107,6 +169,8 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
                 munmap((void *)plan->bytes, plan->n_bytes);
         if (plan->fd >= 0)
                 close(plan->fd);
+        sl_plan_gather_undo(plan);
+        release_members(plan);
         sl_plan_free(plan->base);
         free(plan);
         return NULL;

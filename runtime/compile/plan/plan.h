@@ -43,6 +43,17 @@ int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, str
 /* The same for a file that has not changed since its checksum was found right: it is walked, but not read for damage. */
 int sl_plan_open_intact(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error);
 
+/*
+ * The same for a merged plan that may have left constants where they are, in the plans of its members, which stand alone: it holds
+ * those as long as it lives, unless it has none of theirs. @intact: as sl_plan_open_intact(). Return: as sl_plan_open(); -ESTALE
+ * its members are others; -EINVAL one of them does not stand alone.
+ */
+int sl_plan_open_merged(
+        int fd, struct sl_plan *const *members, uint32_t n_members, bool intact, struct sl_plan **ret_plan, struct sl_error *error);
+
+/* What a plan file says of itself, for people, also of one that refers to plans which are not here. Return: as sl_plan_open(). */
+int sl_plan_read_info(int fd, struct sl_plan_info *ret_info, struct sl_error *error);
+
 /* One more holder; returns @plan. Each of them frees it; the last ends it. NULL is fine. Returns NULL. */
 struct sl_plan *sl_plan_hold(struct sl_plan *plan);
 struct sl_plan *sl_plan_free(struct sl_plan *plan);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "op.h"
+#include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,13 +75,34 @@ static int check_base(const struct sl_plan *plan, struct sl_error *error)
         const struct sl_plan_identity *named = &plan->header->base;
         uint64_t here = plan->base ? plan->base->header->checksum : 0;
 
-        if (!named->checksum && !named->bytes)
+        if (plan->is_for_people || (!named->checksum && !named->bytes))
                 return 0;
         if (plan->base && named->checksum == here && named->bytes == plan->base->n_bytes)
                 return 0;
         return sl_error_set(error, ESTALE, "plan file: derived from plan %llx of %llu bytes, here is %s %llx",
                 (unsigned long long)named->checksum, (unsigned long long)named->bytes, plan->base ? "plan" : "none,",
                 (unsigned long long)here);
+}
+
+/* A merged plan that has nothing of its members may be opened beside any. */
+static int check_members(const struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_section *section = &plan->header->sections[SL_PLAN_SECTION_MEMBERS];
+        const struct sl_plan_identity *named = (const void *)(plan->bytes + section->offset);
+
+        if (plan->is_for_people || !section->count)
+                return 0;
+        if (section->count != plan->n_members)
+                return sl_error_set(error, ESTALE, "plan file: it has constants of %llu members' plans, here are %u",
+                        (unsigned long long)section->count, plan->n_members);
+        for (uint32_t i = 0; i < plan->n_members; i++) {
+                struct sl_plan_identity here = sl_plan_identity(plan->members[i]);
+
+                if (named[i].checksum != here.checksum || named[i].bytes != here.bytes)
+                        return sl_error_set(error, ESTALE, "plan file: its member %u is plan %llx, here is %llx", i,
+                                (unsigned long long)named[i].checksum, (unsigned long long)here.checksum);
+        }
+        return 0;
 }
 
 static int check_sections(const struct sl_plan *plan, struct sl_error *error)
@@ -114,6 +136,7 @@ static void point_sections(struct sl_plan *plan)
         plan->operands = section_at(plan, SL_PLAN_SECTION_OPERANDS);
         plan->attrs = section_at(plan, SL_PLAN_SECTION_ATTRS);
         plan->constants = section_at(plan, SL_PLAN_SECTION_CONSTANTS);
+        plan->pieces = section_at(plan, SL_PLAN_SECTION_PIECES);
         plan->forms = section_at(plan, SL_PLAN_SECTION_FORMS);
         plan->blobs = section_at(plan, SL_PLAN_SECTION_BLOBS);
         plan->blob_data = section_at(plan, SL_PLAN_SECTION_BLOB_DATA);
@@ -384,6 +407,49 @@ static int check_constant_in_base(const struct sl_plan *plan, const struct sl_pl
         return 0;
 }
 
+/* Bytes of a member's own; what is one of several pieces can be mapped beside the others. */
+static int check_piece(const struct sl_plan *plan, const struct sl_plan_piece *piece, bool alone, struct sl_error *error)
+{
+        uint64_t n_members = sl_plan_count(plan, SL_PLAN_SECTION_MEMBERS), n, at;
+        const struct sl_plan_constant *there;
+
+        if (piece->member >= n_members)
+                return damaged(error, "number of a member", piece->member, n_members);
+        n = sl_plan_count(plan->members[piece->member], SL_PLAN_SECTION_CONSTANTS);
+        if (piece->index >= n)
+                return damaged(error, "number of a member's constant", piece->index, n);
+        there = &plan->members[piece->member]->constants[piece->index];
+        if (there->in_base != SL_PLAN_OWN)
+                return damaged(error, "place of a member's constant", there->in_base, SL_PLAN_OWN);
+        if (piece->offset % 64 || !piece->bytes || !sl_range_inside(piece->offset, piece->bytes, there->bytes))
+                return damaged(error, "end of a piece of a member's constant", piece->offset + piece->bytes, there->bytes);
+        at = sl_plan_file_offset(plan->members[piece->member], there, piece->offset);
+        if (!alone && (piece->bytes % SL_PAGE_BYTES || at % SL_PAGE_BYTES))
+                return damaged(error, "a piece that is not whole pages, at", at, piece->bytes);
+        return 0;
+}
+
+static int check_constant_of_pieces(const struct sl_plan *plan, const struct sl_plan_constant *constant, struct sl_error *error)
+{
+        uint64_t n_pieces = sl_plan_count(plan, SL_PLAN_SECTION_PIECES), bytes = 0;
+
+        if (constant->offset || constant->base_index || constant->base_offset)
+                return damaged(error, "offset of a constant that is pieces", constant->offset, 0);
+        if (!constant->n_pieces || !sl_range_inside(constant->first_piece, constant->n_pieces, n_pieces))
+                return damaged(error, "end of a constant's pieces", constant->first_piece + constant->n_pieces, n_pieces);
+        for (uint64_t i = 0; i < constant->n_pieces; i++) {
+                const struct sl_plan_piece *piece = &plan->pieces[constant->first_piece + i];
+                int r = check_piece(plan, piece, constant->n_pieces == 1, error);
+
+                if (r < 0)
+                        return r;
+                bytes += piece->bytes;
+                if (bytes > SL_PLAN_BYTES_MAX)
+                        return damaged(error, "size of a constant's pieces", bytes, SL_PLAN_BYTES_MAX);
+        }
+        return bytes == constant->bytes ? 0 : damaged(error, "size of a constant's pieces", bytes, constant->bytes);
+}
+
 static int check_constant_here(const struct sl_plan *plan, const struct sl_plan_constant *constant, struct sl_error *error)
 {
         uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_DATA);
@@ -395,6 +461,17 @@ static int check_constant_here(const struct sl_plan *plan, const struct sl_plan_
         return 0;
 }
 
+static int check_constant(const struct sl_plan *plan, const struct sl_plan_constant *constant, struct sl_error *error)
+{
+        if (plan->is_for_people && constant->in_base)
+                return 0;
+        if (constant->in_base == SL_PLAN_PIECES)
+                return check_constant_of_pieces(plan, constant, error);
+        if (constant->first_piece || constant->n_pieces)
+                return damaged(error, "number of pieces of a constant that has none", constant->n_pieces, 0);
+        return constant->in_base ? check_constant_in_base(plan, constant, error) : check_constant_here(plan, constant, error);
+}
+
 static int check_constants(const struct sl_plan *plan, struct sl_error *error)
 {
         uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_DATA), n_forms = sl_plan_count(plan, SL_PLAN_SECTION_FORMS);
@@ -403,15 +480,15 @@ static int check_constants(const struct sl_plan *plan, struct sl_error *error)
                 const struct sl_plan_constant *constant = &plan->constants[i];
                 int r;
 
-                if (constant->in_base > SL_PLAN_PART)
-                        return damaged(error, "place of a constant", constant->in_base, SL_PLAN_PART);
+                if (constant->in_base >= SL_PLAN_SHARING_COUNT)
+                        return damaged(error, "place of a constant", constant->in_base, SL_PLAN_SHARING_COUNT);
                 if (constant->form_bytes > SL_PACK_FORM_BYTES || constant->packed > 1)
                         return damaged(error, "form of a constant", constant->form_bytes, SL_PACK_FORM_BYTES);
                 if (!sl_range_inside(constant->form_offset, constant->form_bytes, n_forms))
                         return damaged(error, "end of a form", constant->form_offset + constant->form_bytes, n_forms);
                 if (constant->packed && !constant->bytes)
                         return damaged(error, "size of a packed constant", constant->bytes, n_data);
-                r = constant->in_base ? check_constant_in_base(plan, constant, error) : check_constant_here(plan, constant, error);
+                r = check_constant(plan, constant, error);
                 if (r < 0)
                         return r;
         }
@@ -735,6 +812,9 @@ int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
         if (r < 0)
                 return r;
         r = check_sections(plan, error);
+        if (r < 0)
+                return r;
+        r = check_members(plan, error);
         if (r < 0)
                 return r;
         point_sections(plan);

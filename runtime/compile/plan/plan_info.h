@@ -44,6 +44,7 @@ struct sl_plan_info {
         uint32_t batches[SL_PLAN_BATCHES_MAX];         /* ascending; the first is 1 if batchable */
         uint64_t weights_bytes;                        /* in the file */
         uint64_t shared_bytes;                         /* in its base */
+        uint64_t member_bytes;                         /* of a merged plan: in those of its members */
         uint64_t workspace_bytes[SL_PLAN_BATCHES_MAX]; /* activations and scratch of an instance at that batch */
         uint64_t multiply_adds;                        /* of one sample (or of the one request if not batchable) */
         uint64_t parameters;

@@ -18,13 +18,19 @@ struct sl_error;
 struct sl_plan {
         atomic_uint holders;
         int fd;
-        struct sl_plan *base;                                     /* held; NULL of a plan that stands alone */
+        struct sl_plan *base;     /* held; NULL of a plan that stands alone */
+        struct sl_plan **members; /* held; those whose constants it has pieces of */
+        uint32_t n_members;
+        const uint8_t **gathered; /* where the constants are that are pieces: in a member's mapping, or */
+        void *side_by_side;       /* here; NULL: none has several */
+        uint64_t side_by_side_bytes;
         void (*ended)(void *context, const struct sl_plan *plan); /* NULL: nobody watches for its end */
         void *ended_context;
         const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
         uint64_t n_bytes;
         bool intact; /* nothing can have damaged it since it was written, or since its checksum was found right: it is not read for
                         that */
+        bool is_for_people; /* its info is read and nothing runs: what its base or its members have is not looked at */
         const struct sl_plan_header *header;
         const struct sl_plan_info *info;
         const struct sl_plan_backend *backends;
@@ -33,6 +39,7 @@ struct sl_plan {
         const struct sl_plan_operand *operands;
         const struct sl_attr *attrs;
         const struct sl_plan_constant *constants;
+        const struct sl_plan_piece *pieces;
         const uint8_t *forms;
         const struct sl_plan_blob *blobs;
         const uint8_t *blob_data;
@@ -50,7 +57,15 @@ static inline const uint8_t *sl_plan_constant_data(const struct sl_plan *plan, c
 {
         if (constant->in_base == SL_PLAN_OWN)
                 return plan->data + constant->offset;
+        if (constant->in_base == SL_PLAN_PIECES)
+                return plan->gathered[constant - plan->constants];
         return plan->base->data + plan->base->constants[constant->base_index].offset + constant->base_offset;
+}
+
+/* Where bytes of a constant that is the plan's own lie in its file. */
+static inline uint64_t sl_plan_file_offset(const struct sl_plan *plan, const struct sl_plan_constant *constant, uint64_t offset)
+{
+        return plan->header->sections[SL_PLAN_SECTION_DATA].offset + constant->offset + offset;
 }
 
 /* Blob @number of a backend of the plan. */

@@ -151,15 +151,19 @@ static void say_what_is_merged(const struct sl_merger *m, uint64_t bytes)
         const struct sl_fuse_table *table = &m->result.blocks[0].table;
         uint32_t least = sl_fuse_least_lanes(table, table->rows[0].batch), lanes = 0;
         struct sl_fields fields = {0};
+        uint64_t shared = 0; /* constants that stayed where the members' plans have them */
         char text[160];
 
-        for (uint32_t i = 0; i < m->result.n_blocks; i++)
+        for (uint32_t i = 0; i < m->result.n_blocks; i++) {
                 lanes += m->result.blocks[i].n_lanes;
+                shared += sl_plan_info(m->result.blocks[i].plan)->member_bytes;
+        }
         snprintf(text, sizeof(text), "%u lanes in %u merged plans; of %u, %.2f x as fast together, from %u on", lanes,
                 m->result.n_blocks, table->n_lanes, sl_fuse_gain(table), least);
         sl_fields_add(&fields, "model", m->members.name);
         sl_fields_add_number(&fields, "models", m->members.n);
         sl_fields_add_number(&fields, "bytes", (long long)bytes);
+        sl_fields_add_number(&fields, "shared", (long long)shared);
         sl_fields_add(&fields, "what", text);
         sl_account_log(m->registry->options.accounts, NULL, LOG_INFO, "bundle-merged", fields.text);
 }
@@ -196,20 +200,11 @@ static void give_up(struct sl_merger *m, const char *cause)
         end_merge(m);
 }
 
-static uint64_t plan_bytes(const struct sl_merger_members *members)
-{
-        uint64_t bytes = 0;
-
-        for (uint32_t i = 0; i < members->n; i++)
-                bytes += sl_plan_identity(members->plans[i]).bytes;
-        return bytes;
-}
-
 static int check_bound(const struct sl_merger *m, uint64_t bytes, struct sl_error *error)
 {
         uint64_t bound = m->registry->options.runtime->fuse_bytes;
 
-        return bytes > bound ? sl_error_set(error, ENOMEM, "a second copy of its weights takes %llu bytes, fuse_bytes is %llu",
+        return bytes > bound ? sl_error_set(error, ENOMEM, "merged plans take %llu bytes of their own, fuse_bytes is %llu",
                                        (unsigned long long)bytes, (unsigned long long)bound)
                              : 0;
 }
@@ -244,13 +239,12 @@ static int begin_fuse(struct sl_merger *m, struct sl_error *error)
                 .seconds = runtime->compile_seconds,
         };
         uint64_t bytes;
-        int r = check_bound(m, plan_bytes(&m->members), error);
+        int r;
 
         for (uint32_t i = 0; i < m->members.n; i++)
                 members[i] = (struct sl_fuse_member){.path = m->members.specs[i]->path, .plan = m->members.plans[i]};
         bytes = sl_fuse_bytes(&options);
-        if (r == 0)
-                r = sl_memory_take(m->registry->options.memory, SL_MEMORY_COMPILERS, bytes, error);
+        r = sl_memory_take(m->registry->options.memory, SL_MEMORY_COMPILERS, bytes, error);
         if (r < 0)
                 return r;
         m->compiler_bytes = bytes;
