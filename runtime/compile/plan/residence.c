@@ -47,6 +47,9 @@ int sl_residence_new(const struct sl_plan *plan, struct sl_device *device, const
                 return sl_error_set(error, ENOMEM, "no memory for %zu bytes", sizeof(*residence));
         if (!backend || !backend->runner || !backend->runner->memory)
                 return sl_error_set(error, ENOTSUP, "backend \"%s\" has no memory of its own in this program", plan->info->backend);
+        if (plan->n_members)
+                return sl_error_set(error, ENOTSUP,
+                        "a merged plan that has constants of %u members' plans stays in the host's memory", plan->n_members);
         residence->plan = plan;
         residence->session.backend = backend;
         residence->base = base ? base->memory : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "share.h"
 
+#include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "plan.h"
@@ -257,13 +258,24 @@ static int write_file(struct sharing *s, int fd)
         return 0;
 }
 
+static bool has_memory_of_its_own(const struct sl_plan *plan)
+{
+        const struct sl_backend *backend = sl_backend_find(plan->info->backend);
+
+        return backend && backend->runner && backend->runner->memory;
+}
+
 int sl_plan_share(
         const struct sl_plan *merged, struct sl_plan *const *members, uint32_t n_members, int *ret_fd, struct sl_error *error)
 {
         SL_CLEANUP(sharing_deinit) struct sharing s = {.merged = merged, .members = members, .n_members = n_members};
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = merged->base || merged->n_members || !n_members ? -EINVAL : know_members(&s);
+        int r = merged->base || merged->n_members || !n_members ? -EINVAL : 0;
 
+        if (r == 0 && has_memory_of_its_own(merged))
+                return sl_error_set(error, ENODATA, "constants of a merged plan are copied to its backend's memory");
+        if (r == 0)
+                r = know_members(&s);
         if (r == 0)
                 r = cut_constants(&s);
         if (r == -ENODATA)

@@ -15,7 +15,8 @@ struct sl_plan;
 
 /*
  * @members: of its lanes, in order; they stand alone, and so does @merged. @ret_fd: a memory file, the caller's, for
- * sl_plan_open_merged() with the same members. Return: 0; -ENODATA they have nothing of it; -ENOMEM, -ENOSPC; -errno; with text.
+ * sl_plan_open_merged() with the same members. Return: 0; -ENODATA they have nothing of it, or it is for a backend with memory of
+ * its own; -ENOMEM, -ENOSPC; -errno; with text.
  */
 int sl_plan_share(
         const struct sl_plan *merged, struct sl_plan *const *members, uint32_t n_members, int *ret_fd, struct sl_error *error);
