@@ -294,7 +294,10 @@ uint32_t sl_team_present(const struct sl_team *team)
 
 void sl_team_rest(struct sl_team *team)
 {
-        if (team->size > 1)
+        uint32_t away = team->watch.away ? 1 : 0;
+
+        /* Where all sleep nobody is woken to hear it. */
+        if (atomic_load(&team->sleepers) + away + 1 < team->size)
                 publish(team, PARTS_REST);
 }
 

@@ -73,7 +73,7 @@ void sl_team_send_away(struct sl_team *team, uint32_t member);
  */
 void sl_team_run(struct sl_team *team, uint32_t parts, sl_team_task *task, void *context);
 
-/* There will be nothing to do for a while: members that spin go to sleep at once. */
+/* There will be nothing to do for a while: members that spin go to sleep at once. Between calls. */
 void sl_team_rest(struct sl_team *team);
 
 /* Parts of other members that the owner has computed, since the team was made. The owner's thread. */

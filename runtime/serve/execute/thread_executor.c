@@ -47,6 +47,7 @@ static uint32_t first_core(uint32_t taken, uint32_t n)
 static void join_team(struct thread_executor *t)
 {
         uint32_t n = t->options.threads;
+        uint64_t spin_ns = t->options.team_spin_ns;
         cpu_set_t cores = t->options.let->cpus, own;
         int cpus[SL_TEAM_MEMBERS_MAX];
         uint32_t first;
@@ -59,7 +60,8 @@ static void join_team(struct thread_executor *t)
         first = first_core(t->options.nth * n, (uint32_t)CPU_COUNT(&cores));
         for (uint32_t i = 0; i < n; i++)
                 cpus[i] = core_at(&cores, first + i);
-        if (sl_team_new(&(struct sl_team_options){.size = n, .cpus = cpus, .spin_ns = SL_TEAM_SPIN_NS}, &t->team, NULL) < 0)
+        if (sl_team_new(&(struct sl_team_options){.size = n, .cpus = cpus, .spin_ns = spin_ns ? spin_ns : SL_TEAM_SPIN_NS},
+                    &t->team, NULL) < 0)
                 return;
         if (sl_instance_use_team(sl_job_runner_instance(t->prepared.runner), t->team, NULL) < 0) {
                 t->team = sl_team_free(t->team);

@@ -32,6 +32,7 @@ struct sl_thread_executor_options {
         uint32_t threads; /* that compute a batch together, each on a core of the let, at most as many as it has; 0 and 1: one */
         uint32_t nth;     /* of the let's workers: whose cores begin where those of the one before end */
         uint64_t spin_ns;
+        uint64_t team_spin_ns; /* how long its team's members look for a step while it runs a batch; 0: SL_TEAM_SPIN_NS */
         enum sl_wait_kind wait;
         const char *name;           /* of the thread */
         struct sl_bell *starter;    /* rung once, when sl_executor_started() has changed */

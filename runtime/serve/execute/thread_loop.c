@@ -9,6 +9,7 @@
 #include "let.h"
 #include "mailbox.h"
 #include "sender.h"
+#include "team.h"
 
 static struct sl_ready_queue *ready_of(const struct thread_executor *t)
 {
@@ -143,6 +144,15 @@ static void run_all(struct thread_executor *t)
         } while (atomic_load_explicit(&t->told, memory_order_seq_cst) || sl_ready_waiting(ready_of(t)));
 }
 
+/* Returns whether there were jobs meanwhile, which it has run. */
+static bool end_claim(struct thread_executor *t)
+{
+        if (sl_claim_end(&t->claim))
+                return false;
+        run_jobs(&(struct run){.executor = t, .thread = t});
+        return true;
+}
+
 static bool warm_up(struct thread_executor *t)
 {
         bool more;
@@ -150,9 +160,17 @@ static bool warm_up(struct thread_executor *t)
         if (!sl_claim_try(&t->claim))
                 return false;
         more = sl_warm_up_next(&t->prepared.warm_up);
-        if (!sl_claim_end(&t->claim))
-                run_jobs(&(struct run){.executor = t, .thread = t});
+        (void)end_claim(t);
         return more;
+}
+
+/* The team sleeps while its thread does, unless another thread of the let runs a job with it. Returns whether jobs came. */
+static bool rest_team(struct thread_executor *t)
+{
+        if (!t->team || !sl_claim_try(&t->claim))
+                return false;
+        sl_team_rest(t->team);
+        return end_claim(t);
 }
 
 void sl_thread_loop(struct thread_executor *t)
@@ -161,7 +179,7 @@ void sl_thread_loop(struct thread_executor *t)
                 run_all(t);
                 if (atomic_load_explicit(&t->quits, memory_order_seq_cst))
                         return;
-                if (!sl_idle_spin(t->options.spin_ns, work_waits, t) && !warm_up(t))
+                if (!sl_idle_spin(t->options.spin_ns, work_waits, t) && !warm_up(t) && !rest_team(t))
                         t->counted = sl_idle_sleep(&t->bell, work_waits, t);
         }
 }

@@ -95,6 +95,8 @@ struct sl_executor *stand_thread(struct stand *s, uint32_t batch_max)
                         .batch_max = batch_max,
                         .let = &s->let,
                         .spin_ns = s->spin_ns,
+                        .threads = s->threads,
+                        .team_spin_ns = s->team_spin_ns,
                         .name = "sl-stand",
                         .starter = &s->bell,
                         .dispatcher = &s->bell,

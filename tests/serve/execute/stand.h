@@ -34,6 +34,8 @@ struct stand {
         struct sl_wait *wait;
         struct sl_error error; /* why an executor has ended */
         uint64_t spin_ns;
+        uint32_t threads; /* of a thread's team; 0: none */
+        uint64_t team_spin_ns;
 };
 
 /* LeNet of the digits, under no rule, with images that differ. Ends the test where something is missing. */

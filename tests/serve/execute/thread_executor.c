@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a thread's answers wake whoever has given it its jobs, and which threads a light job wakes. */
+/* When a thread's answers wake whoever has given it its jobs, which threads a light job wakes, and when a thread's team sleeps. */
 #include "base/clock.h"
 #include "job.h"
 #include "let.h"
 #include "stand.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Samples [first, first + 2) of a segment of four, and their answer. */
@@ -175,4 +178,57 @@ Test(thread, no_light_job_is_forgotten_whoever_is_awake, .timeout = 60)
                 sl_executor_free(threads[i]);
         cr_expect_eq(sl_ready_awake(&s->let.ready), 0);
         stand_free(s);
+}
+
+/* Members of teams in this process that run, by what the system says of them; @ret_n: all members. */
+static uint32_t count_running_members(uint32_t *ret_n)
+{
+        DIR *tasks = opendir("/proc/self/task");
+        uint32_t n_running = 0;
+
+        cr_assert(tasks);
+        *ret_n = 0;
+        for (struct dirent *task; (task = readdir(tasks));) {
+                char path[300], name[32], state = 0;
+                FILE *file;
+
+                snprintf(path, sizeof(path), "/proc/self/task/%s/stat", task->d_name);
+                file = fopen(path, "r");
+                if (file && fscanf(file, "%*d (%31[^)]) %c", name, &state) == 2 && !strcmp(name, "sl-team")) {
+                        n_running += state == 'R';
+                        ++*ret_n;
+                }
+                if (file)
+                        fclose(file);
+        }
+        closedir(tasks);
+        return n_running;
+}
+
+/* Far longer than the test waits for them to sleep. */
+#define LONG_SPIN_NS (50 * SL_NS_PER_SECOND)
+
+Test(thread, the_team_sleeps_when_its_thread_does, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *thread;
+        uint32_t n_members, n_running = 1;
+
+        s->threads = 2;
+        s->team_spin_ns = LONG_SPIN_NS;
+        thread = stand_thread(s, 8);
+        cr_assert_eq(stand_wait(s, thread), SL_EXECUTOR_READY);
+        for (uint32_t round = 0; round < 3; round++) {
+                stand_give(s, thread, 0, 8);
+                expect_answer(s, thread);
+        }
+        for (uint32_t i = 0; i < 5000 && n_running; i++) {
+                usleep(1000);
+                n_running = count_running_members(&n_members);
+        }
+        cr_expect_eq(n_running, 0, "a member looks for steps while no request is there");
+        sl_executor_free(thread);
+        stand_free(s);
+        if (!n_members)
+                cr_skip_test("one core: there is no team");
 }
