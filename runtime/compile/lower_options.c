@@ -207,6 +207,13 @@ void sl_lower_options_text(
         }
 }
 
+void sl_lower_options_use_threads(struct sl_lower_options *options, uint32_t threads)
+{
+        options->teams &= threads != 1;
+        if (!options->team_size)
+                options->team_size = threads;
+}
+
 const char *sl_lower_options_backend(const struct sl_lower_options *options)
 {
         return backends[options->backend];

@@ -91,6 +91,12 @@ enum sl_lower_option {
 /* The defaults of the table. */
 void sl_lower_options_init(struct sl_lower_options *options);
 
+/*
+ * What workers of so many threads make of them, 0: of as many as there are CPUs. For one nothing is cut; else parts are timed for that
+ * many. What was set stays.
+ */
+void sl_lower_options_use_threads(struct sl_lower_options *options, uint32_t threads);
+
 /* "batch_max"; the option of that name, or SL_LOWER_OPTION_COUNT. */
 const char *sl_lower_option_name(enum sl_lower_option option);
 enum sl_lower_option sl_lower_option_find(const char *name);

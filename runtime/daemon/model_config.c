@@ -122,9 +122,7 @@ struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *c
 {
         struct sl_lower_options lowering = config->lowering;
 
-        lowering.teams &= config->threads != 1;
-        if (!lowering.team_size)
-                lowering.team_size = config->threads;
+        sl_lower_options_use_threads(&lowering, config->threads);
         return lowering;
 }
 

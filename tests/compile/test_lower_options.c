@@ -76,3 +76,21 @@ Test(lower_options, what_is_no_value_is_refused_with_key_and_value)
         cr_assert_eq(sl_lower_options_parse(&options, "tune", NULL), -EINVAL);
         cr_assert_eq(memcmp(&options, &before, sizeof(options)), 0);
 }
+
+Test(lower_options, threads_say_whether_nodes_are_cut_and_for_how_many)
+{
+        struct sl_lower_options one, two, own;
+
+        sl_lower_options_init(&one);
+        two = own = one;
+        own.teams = false;
+        own.team_size = 3;
+        sl_lower_options_use_threads(&one, 1);
+        sl_lower_options_use_threads(&two, 2);
+        sl_lower_options_use_threads(&own, 2);
+        cr_expect_not(one.teams);
+        cr_expect(two.teams);
+        cr_expect_eq(two.team_size, 2);
+        cr_expect_not(own.teams, "what was set stays");
+        cr_expect_eq(own.team_size, 3);
+}

@@ -50,17 +50,26 @@ static int add_subject(struct subjects *subjects, const struct subject *subject,
         return 0;
 }
 
+/* Not those of the model's configuration. */
+static void use_own_threads(struct sl_lower_options *lowering)
+{
+        lowering->teams = true;
+        lowering->team_size = 0;
+}
+
 /* In each precision. What the command line says goes before the model's configuration. */
 static int add_model(const struct wish *wish, const struct subject *model, struct subjects *subjects, struct sl_error *error)
 {
         struct model_argument argument = {.configured = false};
         struct subject subject = *model;
-        int r = wish_lower(wish, &subject.lowering, error);
+        int r;
 
+        use_own_threads(&subject.lowering);
+        r = wish_lower(wish, &subject.lowering, error);
         if (r < 0)
                 return r;
         subject.lowering.batch_max = wish->batches[wish->n_batches - 1];
-        subject.lowering.teams |= wish->threads.n && wish->threads.items[wish->threads.n - 1] > 1;
+        sl_lower_options_use_threads(&subject.lowering, wish->threads.n ? wish->threads.items[wish->threads.n - 1] : 1);
         snprintf(argument.path, sizeof(argument.path), "%s", subject.path);
         r = model_argument_settle("profile", &argument, 1, &subject.lowering, error);
         for (uint32_t i = 0; r == 0 && i < (wish->n_precisions ? wish->n_precisions : 1); i++) {

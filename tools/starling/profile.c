@@ -21,6 +21,7 @@
 #include "thread_list.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,16 @@ static int show(const struct wish *wish, const struct sl_node_profile *profile, 
         return r;
 }
 
-/* What the command line says goes before the model's configuration. */
+/* The largest team that is asked for, and can be timed here; 0: all CPUs. */
+static uint32_t largest_team(const struct thread_list *teams)
+{
+        uint32_t most = teams->items[teams->n - 1];
+        cpu_set_t set;
+
+        return sched_getaffinity(0, sizeof(set), &set) == 0 && most <= (uint32_t)CPU_COUNT(&set) ? most : 0;
+}
+
+/* What the command line says goes before the model's configuration; so do its teams. */
 static int find_model(int argc, char **argv, struct wish *wish, struct sl_error *error)
 {
         int r = model_argument_find(wish->path, &wish->lowering, &wish->model, error);
@@ -136,8 +146,14 @@ static int find_model(int argc, char **argv, struct wish *wish, struct sl_error 
         optind = 0;
         if (r == 0 && wish->model.configured) {
                 wish->lowering.batch_max = 1;
+                if (wish->teams.n) {
+                        wish->lowering.teams = true;
+                        wish->lowering.team_size = 0;
+                }
                 r = parse(argc, argv, wish, error);
         }
+        if (r == 0 && wish->teams.n)
+                sl_lower_options_use_threads(&wish->lowering, largest_team(&wish->teams));
         if (r < 0)
                 return r;
         wish->path = wish->model.path;
