@@ -28,9 +28,13 @@ struct sl_own_divisor {
 #define SL_OWN_BINARY(X)                                                                                                           \
         X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MIN) X(MAX) X(PRELU) X(MOD) X(BIT_SHIFT) X(BITWISE_AND) X(BITWISE_OR) X(BITWISE_XOR)
 
+/* Of two numbers, or of one. */
+#define SL_OWN_TESTS(X)                                                                                                            \
+        X(EQUAL) X(GREATER) X(GREATER_OR_EQUAL) X(LESS) X(LESS_OR_EQUAL) X(AND) X(OR) X(XOR) X(IS_NAN) X(IS_INF)
+
 enum sl_own_function {
 #define X(id) SL_OWN_##id,
-        SL_OWN_UNARY(X) SL_OWN_BINARY(X)
+        SL_OWN_UNARY(X) SL_OWN_BINARY(X) SL_OWN_TESTS(X)
 #undef X
         SL_OWN_GELU_TANH,
         SL_OWN_SWISH,
@@ -155,4 +159,61 @@ struct sl_own_triangle {
         uint32_t elements, dtype, upper;
         int64_t diagonal;
         struct sl_own_divisor rows, columns;
+};
+
+struct sl_own_cast {
+        void *out;
+        const void *in;
+        uint32_t elements, from, to;
+};
+
+/* Operators over lines of @size elements that lie @inner apart: line l begins at l / inner * size * inner + l % inner. */
+enum sl_own_line_kind { SL_OWN_SOFTMAX, SL_OWN_LOG_SOFTMAX, SL_OWN_LAYER_NORM, SL_OWN_RMS_NORM, SL_OWN_LP_NORM };
+
+/*
+ * @group threads share a line; they take @vector elements at once. Scale and shift of element k of line l are at
+ * l % lines_modulo * line_step + k / k_divisor * k_step.
+ */
+struct sl_own_lines {
+        void *out;
+        const void *in, *scale, *shift;
+        void *mean, *deviation; /* results of each line, or NULL */
+        uint32_t lines, size, kind, group, vector;
+        uint32_t scale_dtype, shift_dtype, mean_dtype;
+        struct sl_own_divisor inner, lines_modulo, k_divisor;
+        uint32_t line_step, k_step;
+        float epsilon;
+        uint32_t absolute; /* of a SL_OWN_LP_NORM */
+};
+
+enum sl_own_reduction {
+        SL_OWN_REDUCE_SUM,
+        SL_OWN_REDUCE_MEAN,
+        SL_OWN_REDUCE_MAX,
+        SL_OWN_REDUCE_MIN,
+        SL_OWN_REDUCE_PROD,
+        SL_OWN_REDUCE_L1,
+        SL_OWN_REDUCE_L2,
+        SL_OWN_REDUCE_SUM_SQUARE,
+        SL_OWN_REDUCE_LOG_SUM,
+        SL_OWN_REDUCE_LOG_SUM_EXP,
+        SL_OWN_REDUCE_POWERS, /* the root of the sum of their powers */
+};
+
+/* One result for each place of the dimensions that stay, of all places of those that go, the innermost first. */
+struct sl_own_reduce {
+        void *out;
+        const void *in;
+        uint32_t results, count, kind, group, vector, dtype, n_stays, n_goes;
+        struct sl_own_divisor stays[SL_OWN_DIMS], goes[SL_OWN_DIMS];
+        uint32_t stay_strides[SL_OWN_DIMS], go_strides[SL_OWN_DIMS];
+        float p; /* of SL_OWN_REDUCE_POWERS */
+};
+
+/* The place of the largest, or smallest, of each line: the first one of equal ones, or the last one. */
+struct sl_own_arg {
+        int64_t *out;
+        const void *in;
+        uint32_t lines, size, group, dtype, largest, last;
+        struct sl_own_divisor inner;
 };

@@ -25,6 +25,9 @@ struct sl_own_launch *sl_own_add(
 
 void sl_own_slot(struct sl_own_launch *launch, size_t offset, enum sl_own_source source, uint32_t index, uint64_t bytes);
 
+/* How many threads share a line of @size elements, which lie in a row or far apart: 1, a warp, or a block. */
+uint32_t sl_own_group(uint64_t size, bool in_a_row);
+
 /* The next @bytes of scratch: where they begin. */
 uint64_t sl_own_scratch(struct sl_own_builder *builder, uint64_t bytes);
 
@@ -116,7 +119,19 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
         X(gather_elements)                                                                                                         \
         X(gather_nd)                                                                                                               \
         X(scatter_elements)                                                                                                        \
-        X(scatter_nd)
+        X(scatter_nd)                                                                                                              \
+        X(test)                                                                                                                    \
+        X(where)                                                                                                                   \
+        X(cast)                                                                                                                    \
+        X(softmax)                                                                                                                 \
+        X(lp_norm)                                                                                                                 \
+        X(layer_norm)                                                                                                              \
+        X(rms_norm)                                                                                                                \
+        X(instance_norm)                                                                                                           \
+        X(group_norm)                                                                                                              \
+        X(reduce)                                                                                                                  \
+        X(global_pool)                                                                                                             \
+        X(argreduce)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)
 #undef X

@@ -15,6 +15,9 @@ static const struct {
 #define X(id) [SL_OP_##id] = {SL_OWN_##id, 2},
         SL_OWN_BINARY(X)
 #undef X
+#define X(id) [SL_OP_##id] = {SL_OWN_##id, 2},
+        SL_OWN_TESTS(X)
+#undef X
 };
 
 /* A chain whose operands are added one by one, and the places that they are filled in from. */
@@ -225,6 +228,64 @@ int sl_own_plan_arithmetic(struct sl_own_builder *builder, const struct sl_node_
         if (!sl_own_is_float(dtype) && node->n_inputs < 2)
                 return -ENOTSUP;
         finish_chain(builder, &chain, (uint32_t)kernel);
+        return 0;
+}
+
+int sl_own_plan_test(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        bool ordered = node->op != SL_OP_EQUAL && node->op != SL_OP_AND && node->op != SL_OP_OR && node->op != SL_OP_XOR;
+        uint32_t dtype = node->inputs[0].dtype;
+        struct chain chain;
+
+        if ((dtype == SL_DTYPE_BOOL && ordered) || (node->n_inputs == 1 && !sl_dtype_is_float(dtype)))
+                return -ENOTSUP;
+        start_chain(&chain, &node->outputs[0]);
+        for (uint32_t k = 0; k < node->n_inputs; k++)
+                add_operand(&chain, &node->inputs[k], SL_OWN_INPUT, k);
+        chain.argument.dtype = dtype;
+        add_step(&chain, functions[node->op].function, 0, (double)sl_attrs_int(&node->attrs, SL_ATTR_DETECT_NEGATIVE, 1),
+                (double)sl_attrs_int(&node->attrs, SL_ATTR_DETECT_POSITIVE, 1));
+        finish_chain(builder, &chain, SL_OWN_KERNEL_test);
+        return 0;
+}
+
+int sl_own_plan_where(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        size_t bytes = sl_dtype_bytes(node->outputs[0].dtype);
+        struct chain chain;
+
+        start_chain(&chain, &node->outputs[0]);
+        for (uint32_t k = 0; k < 3; k++)
+                add_operand(&chain, &node->inputs[k], SL_OWN_INPUT, k);
+        finish_chain(builder, &chain, SL_OWN_KERNEL_where_1 + (bytes > 1) + (bytes > 2) + (bytes > 4));
+        return 0;
+}
+
+/* Between these four the elements of a vector are cast at once. */
+static uint32_t cast_kernel(uint32_t from, uint32_t to)
+{
+        if (from == SL_DTYPE_F32 && to == SL_DTYPE_F16)
+                return SL_OWN_KERNEL_cast_f32_f16;
+        if (from == SL_DTYPE_F32 && to == SL_DTYPE_BF16)
+                return SL_OWN_KERNEL_cast_f32_bf16;
+        if (from == SL_DTYPE_F16 && to == SL_DTYPE_F32)
+                return SL_OWN_KERNEL_cast_f16_f32;
+        return from == SL_DTYPE_BF16 && to == SL_DTYPE_F32 ? SL_OWN_KERNEL_cast_bf16_f32 : SL_OWN_KERNEL_cast;
+}
+
+int sl_own_plan_cast(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        struct sl_own_cast a = {.elements = (uint32_t)sl_shape_elements(&node->outputs[0].shape),
+                .from = node->inputs[0].dtype,
+                .to = node->outputs[0].dtype};
+        uint32_t kernel = cast_kernel(a.from, a.to);
+        struct sl_own_launch *launch;
+
+        if (node->inputs[0].layout != node->outputs[0].layout)
+                return -ENOTSUP;
+        launch = sl_own_add(builder, kernel, &a, sizeof(a), kernel == SL_OWN_KERNEL_cast ? a.elements : (a.elements + 3) / 4);
+        sl_own_slot(launch, offsetof(struct sl_own_cast, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_cast, in), SL_OWN_INPUT, 0, 0);
         return 0;
 }
 

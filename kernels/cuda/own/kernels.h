@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise) X(movement)
+#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
@@ -33,7 +33,26 @@
         X(movement, gather_elements, struct sl_own_gather_elements)                                                                \
         X(movement, gather_nd, struct sl_own_gather_nd)                                                                            \
         X(movement, shuffle, struct sl_own_shuffle)                                                                                \
-        X(movement, triangle, struct sl_own_triangle)
+        X(movement, triangle, struct sl_own_triangle)                                                                              \
+        X(convert, cast, struct sl_own_cast)                                                                                       \
+        X(convert, cast_f32_f16, struct sl_own_cast)                                                                               \
+        X(convert, cast_f32_bf16, struct sl_own_cast)                                                                              \
+        X(convert, cast_f16_f32, struct sl_own_cast)                                                                               \
+        X(convert, cast_bf16_f32, struct sl_own_cast)                                                                              \
+        X(convert, test, struct sl_own_chain)                                                                                      \
+        X(convert, where_1, struct sl_own_chain)                                                                                   \
+        X(convert, where_2, struct sl_own_chain)                                                                                   \
+        X(convert, where_4, struct sl_own_chain)                                                                                   \
+        X(convert, where_8, struct sl_own_chain)                                                                                   \
+        X(lines, lines_f32, struct sl_own_lines)                                                                                   \
+        X(lines, lines_f16, struct sl_own_lines)                                                                                   \
+        X(lines, lines_bf16, struct sl_own_lines)                                                                                  \
+        X(reduce, reduce_f32, struct sl_own_reduce)                                                                                \
+        X(reduce, reduce_f16, struct sl_own_reduce)                                                                                \
+        X(reduce, reduce_bf16, struct sl_own_reduce)                                                                               \
+        X(reduce, reduce_integers, struct sl_own_reduce)                                                                           \
+        X(reduce, arg_floats, struct sl_own_arg)                                                                                   \
+        X(reduce, arg_integers, struct sl_own_arg)
 
 enum sl_own_family {
 #define X(family) SL_OWN_FAMILY_##family,

@@ -22,7 +22,13 @@
         X(DEPTH_TO_SPACE, blocks) X(SPACE_TO_DEPTH, blocks) X(CONSTANT_OF_SHAPE, constant_of_shape) X(SHAPE, shape) X(PAD, pad)    \
         X(CENTER_CROP_PAD, center_crop_pad) X(CHANNEL_SHUFFLE, channel_shuffle) X(TRILU, trilu) X(EYE_LIKE, eye_like)              \
         X(GATHER, gather) X(GATHER_ELEMENTS, gather_elements) X(GATHER_ND, gather_nd) X(SCATTER_ELEMENTS, scatter_elements)        \
-        X(SCATTER_ND, scatter_nd)
+        X(SCATTER_ND, scatter_nd) X(EQUAL, test) X(GREATER, test) X(GREATER_OR_EQUAL, test) X(LESS, test) X(LESS_OR_EQUAL, test)  \
+        X(AND, test) X(OR, test) X(XOR, test) X(IS_NAN, test) X(IS_INF, test) X(WHERE, where) X(CAST, cast)                        \
+        X(SOFTMAX, softmax) X(LOG_SOFTMAX, softmax) X(LP_NORM, lp_norm) X(LAYER_NORM, layer_norm) X(RMS_NORM, rms_norm)            \
+        X(INSTANCE_NORM, instance_norm) X(GROUP_NORM, group_norm) X(REDUCE_SUM, reduce) X(REDUCE_MEAN, reduce)                     \
+        X(REDUCE_MAX, reduce) X(REDUCE_MIN, reduce) X(REDUCE_PROD, reduce) X(REDUCE_L1, reduce) X(REDUCE_L2, reduce)               \
+        X(REDUCE_SUM_SQUARE, reduce) X(REDUCE_LOG_SUM, reduce) X(REDUCE_LOG_SUM_EXP, reduce) X(GLOBAL_AVERAGE_POOL, global_pool)   \
+        X(GLOBAL_MAX_POOL, global_pool) X(GLOBAL_LP_POOL, global_pool) X(ARG_MAX, argreduce) X(ARG_MIN, argreduce)
 
 static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
 #define X(id, function) [SL_OP_##id] = sl_own_plan_##function,

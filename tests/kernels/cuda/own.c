@@ -354,6 +354,41 @@ Test(own, kernels_agree_with_ref_on_tensors_of_many_vectors)
         }
 }
 
+static struct sl_node_desc row_node(enum sl_op op, uint32_t dtype, int64_t rows, int64_t size)
+{
+        struct sl_node_desc node = bench_node(op);
+        struct sl_error error = {""};
+
+        bench_input(&node, dtype, SHAPE(rows, size));
+        if (op == SL_OP_LAYER_NORM)
+                bench_input(&node, dtype, SHAPE(size));
+        if (op == SL_OP_REDUCE_SUM || op == SL_OP_REDUCE_MAX)
+                BENCH_INTS(&node, SL_ATTR_AXES, 1);
+        if (op == SL_OP_ARG_MAX)
+                sl_attrs_set_int(&node.attrs, SL_ATTR_AXIS, 1);
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        return node;
+}
+
+/* By a warp and by a block, in vectors and in elements. */
+Test(own, long_rows_agree_with_ref)
+{
+        static const enum sl_op ops[] = {
+                SL_OP_SOFTMAX, SL_OP_LOG_SOFTMAX, SL_OP_LAYER_NORM, SL_OP_REDUCE_SUM, SL_OP_REDUCE_MAX, SL_OP_ARG_MAX};
+        static const uint32_t dtypes[] = {SL_DTYPE_F32, SL_DTYPE_F16, SL_DTYPE_BF16};
+        static const int64_t sizes[] = {64, 1001, 1536, 2049};
+        struct random random = {.state = 11};
+
+        for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) * 12; i++) {
+                struct sl_node_desc node = row_node(ops[i / 12], dtypes[i % 3], 3, sizes[i / 3 % 4]);
+
+                /* A sum of halves that are rounded once may be far from 0 by its terms. */
+                if (ops[i / 12] == SL_OP_REDUCE_SUM && dtypes[i % 3] == SL_DTYPE_F32)
+                        node.op = SL_OP_REDUCE_MEAN;
+                expect_agreement(&random, &node, &node);
+        }
+}
+
 /* The path of a real device: kernels are looked up by their names and launched on a stream, later. */
 Test(own, kernels_run_on_a_stream_of_a_driver)
 {
