@@ -22,6 +22,8 @@ enum sl_planner_trait {
         SL_PLANNER_UNSIGNED_BYTES = 1 << 1,
         /* Its kernels run in any process: they can be timed where they are planned. */
         SL_PLANNER_TIMES = 1 << 2,
+        /* Its kernels see no memory of the host: what it cannot run nobody runs in its place. */
+        SL_PLANNER_ALONE = 1 << 3,
 };
 
 /* What a kernel needs beside its constants. */
@@ -34,6 +36,12 @@ struct sl_provision {
 
 struct sl_planner {
         uint32_t traits; /* enum sl_planner_trait */
+
+        /*
+         * Once in the compiler's process, before it gives up files and memory: opens what planning takes. May take seconds. NULL:
+         * nothing has to be opened. Return: 0; -ENOENT a library is missing; -errno, the text says which.
+         */
+        int (*prepare)(const struct sl_target *target, struct sl_error *error);
 
         /* Can this backend run the node as given (types, shapes, layouts, epilogue)? Pure; any thread. */
         bool (*supports)(const struct sl_target *target, const struct sl_node_desc *node);

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "gpu_figures.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -64,6 +66,9 @@ enum sl_core_figure {
 
 struct sl_target {
         struct sl_core_figures core; /* each positive and finite */
+        struct sl_cuda_figures gpu;  /* of a backend that plans for one; else zeros */
+        uint32_t tf32;               /* 1: products of float32 on a GPU may round their factors to 10 bits */
+        uint32_t reserved;           /* 0 */
 };
 
 /* A core of a server with AVX-512, where nothing is measured. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, WEIGHTS, PASSES, SHAPES, CORE, N_KINDS };
+enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, WEIGHTS, PASSES, SHAPES, CORE, GPU, N_KINDS };
 
 struct row {
         const char *name;
@@ -26,7 +26,7 @@ static const struct row rows[SL_LOWER_OPTION_COUNT] = {
 #undef X
 };
 
-static const char *const backends[] = {"cpu", "ref"};
+static const char *const backends[] = {"cpu", "ref", "cuda"};
 static const char *const tunes[] = {[SL_TUNE_OFF] = "off", [SL_TUNE_QUICK] = "quick", [SL_TUNE_FULL] = "full"};
 static const char *const precisions[] = {[SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
 static const char *const weights[] = {[SL_WEIGHTS_FP32] = "fp32", [SL_WEIGHTS_F16] = "f16", [SL_WEIGHTS_BF16] = "bf16"};
@@ -38,6 +38,7 @@ static const char *const passes[] = {
 
 static_assert(SL_DIM_SIZES_TEXT_MAX <= SL_LOWER_OPTION_TEXT_BYTES, "all sizes of open dimensions fit into the text of an option");
 static_assert(SL_CORE_FIGURES_TEXT_BYTES <= SL_LOWER_OPTION_TEXT_BYTES, "all figures fit into the text of an option");
+static_assert(SL_CUDA_FIGURES_TEXT_BYTES <= SL_LOWER_OPTION_TEXT_BYTES, "the figures of a GPU fit into the text of an option");
 static_assert(SL_PASS_COUNT <= 32, "the passes fit into the bits of one number");
 
 struct names {
@@ -103,6 +104,22 @@ static int parse_core(const char *text, struct sl_core_figures *ret_figures, cha
         return -EINVAL;
 }
 
+/* The figures themselves, as their text goes to the compiler's process, or a file that has them. */
+static int parse_gpu(const char *text, struct sl_cuda_figures *ret_figures, char *ret_wish)
+{
+        char held[SL_LOWER_OPTION_TEXT_BYTES] = "";
+        FILE *file = strchr(text, '{') ? NULL : fopen(text, "re");
+
+        if (file) {
+                held[fread(held, 1, sizeof(held) - 1, file)] = 0;
+                fclose(file);
+        }
+        if (sl_cuda_figures_parse(file ? held : text, ret_figures))
+                return 0;
+        snprintf(ret_wish, SL_WISH_BYTES, "neither h100 nor h200 nor a file with all figures of a GPU, as JSON");
+        return -EINVAL;
+}
+
 static int parse_small(const struct row *row, const char *text, uint32_t *ret_number, char *ret_wish)
 {
         uint64_t number;
@@ -132,6 +149,8 @@ int sl_lower_options_set(struct sl_lower_options *options, enum sl_lower_option 
                 return parse_shapes(text, field, ret_wish);
         case CORE:
                 return parse_core(text, field, ret_wish);
+        case GPU:
+                return parse_gpu(text, field, ret_wish);
         default:
                 return parse_small(row, text, field, ret_wish);
         }
@@ -198,6 +217,9 @@ void sl_lower_options_text(
         case CORE:
                 sl_core_figures_print(field, ret_text);
                 break;
+        case GPU:
+                (void)sl_cuda_figures_print(field, ret_text);
+                break;
         case NUMBER:
                 snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%u", *(const uint32_t *)field);
                 break;
@@ -229,5 +251,12 @@ bool sl_lower_options_have_core(const struct sl_lower_options *options)
 
 struct sl_target sl_lower_options_target(const struct sl_lower_options *options)
 {
-        return (struct sl_target){.core = sl_core_figures_complete(&options->core)};
+        struct sl_target target = {.core = sl_core_figures_complete(&options->core)};
+
+        /* Plans for a core do not depend on a GPU. */
+        if (!strcmp(sl_lower_options_backend(options), "cuda")) {
+                target.gpu = options->gpu;
+                target.tf32 = options->tf32;
+        }
+        return target;
 }

@@ -18,10 +18,10 @@ struct sl_error;
 /*
  * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
  * BACKEND, TUNE, PRECISION and WEIGHTS uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
- * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h).
+ * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h), GPU struct sl_cuda_figures.
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
-        X(backend, BACKEND, "cpu", 0, 0)                       /* what cpu lacks, ref runs */                                      \
+        X(backend, BACKEND, "cpu", 0, 0)                       /* cpu (what it lacks, ref runs), ref, cuda */                                      \
         X(batch_max, NUMBER, "32", 1, 1024)                    /* the ladder is 1, 2, 4, ... batch_max */                          \
         X(without_passes, PASSES, "", 0, 0)                    /* graph passes that are left out */                                \
         X(precision, PRECISION, "fp32", 0, 0)                  /* of weights and activations */                                    \
@@ -45,6 +45,8 @@ struct sl_error;
         X(team_size, NUMBER, "0", 0, 64)     /* of the team for which the tuner times parts; 0: as many as there are CPUs */ \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
+        X(gpu, GPU, "h100", 0, 0)            /* what backend cuda plans for: h100, h200, or a file of figures (JSON, as it prints them) */ \
+        X(tf32, FLAG, "false", 0, 0)         /* whether backend cuda may round factors of float32 products to 10 bits */ \
         X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */
 
 /*
@@ -72,6 +74,7 @@ enum sl_weights { SL_WEIGHTS_FP32, SL_WEIGHTS_F16, SL_WEIGHTS_BF16 };
 #define SL_LOWER_OPTION_TYPE_PASSES    uint32_t
 #define SL_LOWER_OPTION_TYPE_SHAPES    struct sl_dim_sizes
 #define SL_LOWER_OPTION_TYPE_CORE      struct sl_core_figures
+#define SL_LOWER_OPTION_TYPE_GPU       struct sl_cuda_figures
 
 struct sl_lower_options {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TYPE_##kind name;
@@ -111,7 +114,7 @@ int sl_lower_options_parse(struct sl_lower_options *options, const char *assignm
 void sl_lower_options_text(
         const struct sl_lower_options *options, enum sl_lower_option option, char ret_text[SL_LOWER_OPTION_TEXT_BYTES]);
 
-/* "cpu", "ref". */
+/* "cpu", "ref", "cuda". */
 const char *sl_lower_options_backend(const struct sl_lower_options *options);
 
 /* Does option `core` say anything? */

@@ -62,7 +62,7 @@
         X("trace.sampling", "The share of requests that are traced: 0 none, 1 all. A reload changes it while the runtime serves.")
 
 #define SL_MODEL_WORDS(X)                                                                                                          \
-        X("backend", "Where operators run; what cpu lacks, ref runs.")                                                             \
+        X("backend", "Where operators run: cpu (what it lacks, ref runs), ref, or cuda, which refuses what it lacks.")             \
         X("batch_max", "The largest batch of a worker; smaller powers of two are compiled, too.")                                  \
         X("without_passes", "Graph passes that are left out.")                                                                     \
         X("precision", "Of weights and activations. bf16 is computed as fp32 on a processor without products of bfloat16.")        \
@@ -85,6 +85,8 @@
         X("teams", "Whether the steps of a plan are cut for workers with several threads; with `threads: 1` they never are.")      \
         X("team_size",                                                                                                             \
                 "Of the team for which tuning times the parts of steps; by default `threads`, or as many as there are CPUs.")      \
+        X("gpu", "What backend cuda plans for: h100, h200, or a file of JSON with all figures of a GPU.")                          \
+        X("tf32", "Whether backend cuda may round the factors of float32 products to 10 bits, as PyTorch's convolutions do.")      \
         X("core_measured", "Whether what a core reaches is measured once for each cache and program, where core says nothing.")    \
         X("core",                                                                                                                  \
                 "What a core reaches, as `starling version --host` prints it; algorithms are guessed by it. What is left out is "  \

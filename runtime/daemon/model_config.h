@@ -128,6 +128,7 @@ struct sl_ensemble_texts {
         uint32_t name##_count;
 #define SL_LOWER_OPTION_TEXTS_SHAPES     SL_LOWER_OPTION_TEXTS_PASSES
 #define SL_LOWER_OPTION_TEXTS_CORE(name) char *name;
+#define SL_LOWER_OPTION_TEXTS_GPU(name)  char *name;
 
 struct sl_model_texts {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "cuda/cudnn/convolution.h"
-#include "cuda/cudnn/figures.h"
+#include "gpu_figures.h"
 
 struct sl_cudnn_planner;
 

@@ -114,6 +114,8 @@ static struct sl_digest mix_backend(struct sl_digest seed, const struct sl_backe
 {
         char key[SL_BACKEND_KEY_BYTES] = "";
 
+        if (!backend)
+                return seed;
         if (backend->key)
                 (void)backend->key(NULL, key);
         return mix(mix(seed, backend->name, strlen(backend->name)), key, strlen(key));

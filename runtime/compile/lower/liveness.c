@@ -6,7 +6,6 @@
  */
 #include "schedule.h"
 
-#include "backend.h"
 #include "base/cleanup.h"
 #include "graph.h"
 #include "placement.h"
@@ -228,21 +227,18 @@ static bool lies_in_output(const struct analysis *analysis, uint32_t output)
         return storage->place == SL_PLACE_OUTPUT && storage->index == output;
 }
 
-static bool add_copies(struct analysis *analysis)
+static void add_copies(struct analysis *analysis)
 {
-        const struct sl_backend *ref = sl_backend_find("ref");
-
         for (uint32_t i = 0; i < analysis->graph->n_outputs; i++) {
                 if (lies_in_output(analysis, i) || (analysis->body && is_open(analysis, analysis->graph->outputs[i])))
                         continue;
                 analysis->schedule->steps[analysis->schedule->n_steps++] = (struct sl_step){.node = SL_VALUE_NONE,
                         .copy_value = analysis->graph->outputs[i],
                         .copy_output = i,
-                        .backend = ref,
+                        .backend = analysis->placement->copier,
                         .scratch_block = SL_VALUE_NONE,
                         .dynamic = is_open(analysis, analysis->graph->outputs[i])};
         }
-        return ref != NULL;
 }
 
 static uint32_t count_results(const struct sl_graph *graph)
@@ -282,8 +278,7 @@ int sl_schedule_new(const struct sl_placement *placement, bool body, struct sl_s
         store_inputs_and_constants(&analysis);
         store_outputs(&analysis);
         store_results(&analysis);
-        if (!add_copies(&analysis))
-                return -ENOTSUP;
+        add_copies(&analysis);
         spread_over_views(&analysis);
         *ret_schedule = sl_take(schedule);
         return 0;

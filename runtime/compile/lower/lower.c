@@ -21,6 +21,7 @@
 #include "tune_splits.h"
 #include "widen.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,8 +395,12 @@ static int run_phase(
 
 int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
-        int r = backend_of(options)->planner->traits & SL_PLANNER_HALVES ? 0 : sl_graph_widen(graph, error);
+        const struct sl_backend *backend = backend_of(options);
+        int r;
 
+        if (!backend)
+                return sl_error_set(error, ENOTSUP, "this program has no backend \"%s\"", sl_lower_options_backend(options));
+        r = backend->planner->traits & SL_PLANNER_HALVES ? 0 : sl_graph_widen(graph, error);
         return r < 0 ? r : run_phase(graph, SL_PASS_PORTABLE, options, error);
 }
 

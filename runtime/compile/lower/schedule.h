@@ -54,7 +54,7 @@ struct sl_schedule {
 
 /*
  * Liveness: steps, storages, blocks without offsets. @body: what it takes and makes of open shape stays in slots, where the node
- * that it is the body of puts and finds it. Return: 0, -ENOMEM, -ENOTSUP no backend for a copy.
+ * that it is the body of puts and finds it. Return: 0, -ENOMEM.
  */
 int sl_schedule_new(const struct sl_placement *placement, bool body, struct sl_schedule **ret_schedule);
 struct sl_schedule *sl_schedule_free(struct sl_schedule *schedule);

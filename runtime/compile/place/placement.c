@@ -33,7 +33,7 @@ struct walk {
         struct sl_placement *placement;
         struct sl_graph *graph;
         const struct sl_backend *fast; /* NULL when only `ref` is wanted */
-        const struct sl_backend *ref;
+        const struct sl_backend *ref;  /* NULL when it cannot stand in */
         uint32_t
                 *twins; /* of each value of the source and of each added one: the same data in the other layout, or SL_VALUE_NONE */
         uint32_t twins_room;
@@ -384,6 +384,14 @@ static bool may_read_channels_last(const struct walk *walk, const struct sl_node
         return sl_op_traits(node->op) & SL_OP_READS_LAST && has_layouts(&walk->graph->values[node->inputs[0]].tensor);
 }
 
+static int refuse(const struct walk *walk, const struct sl_node *node, const char *why, struct sl_error *error)
+{
+        if (walk->ref)
+                return sl_error_set(error, ENOTSUP, "node \"%s\": no backend runs this %s", node->name, sl_op_name(node->op));
+        return sl_error_set(error, ENOTSUP, "node \"%s\" (%s): backend %s cannot run it%s", node->name, sl_op_name(node->op),
+                walk->fast->name, why);
+}
+
 static int find_way(struct walk *walk, uint32_t index, struct way *ret_way, struct sl_error *error)
 {
         const struct sl_node *node = &walk->source->nodes[index];
@@ -410,7 +418,7 @@ static int find_way(struct walk *walk, uint32_t index, struct way *ret_way, stru
                 return 0;
         if (choose_way(walk, node, ways, sizeof(ways) / sizeof(ways[0]), ret_way))
                 return 0;
-        return sl_error_set(error, ENOTSUP, "node \"%s\": no backend runs this %s", node->name, sl_op_name(node->op));
+        return refuse(walk, node, "", error);
 }
 
 /* A constant of lower rank gets the rank that the way wants; a new value, since others may use the old one. */
@@ -545,6 +553,8 @@ static int place_node(struct walk *walk, uint32_t index, struct sl_error *error)
         if (!names_all_outputs(node))
                 return sl_error_set(error, ENOTSUP, "node \"%s\": this %s leaves out one of its %u outputs", node->name,
                         sl_op_name(node->op), node->n_outputs);
+        if (!sl_node_is_static(walk->source, node) && !walk->ref)
+                return refuse(walk, node, ", for its shapes or its path are data-dependent", error);
         if (!sl_node_is_static(walk->source, node)) {
                 way = (struct way){.backend = walk->ref, .in = SL_LAYOUT_PLAIN, .out = SL_LAYOUT_PLAIN};
         } else if (!may_be_view(node) || !find_view(walk, index, &way)) {
@@ -611,6 +621,9 @@ static int find_backends(struct walk *walk, const char *backend, struct sl_error
         if (!wanted || !walk->ref)
                 return sl_error_set(error, ENOTSUP, "this program has no backend \"%s\"", wanted ? "ref" : backend);
         walk->fast = wanted == walk->ref ? NULL : wanted;
+        if (wanted->planner->traits & SL_PLANNER_ALONE)
+                walk->ref = NULL;
+        walk->placement->copier = walk->ref ? walk->ref : wanted;
         return 0;
 }
 

@@ -34,12 +34,14 @@ struct sl_placement {
         struct sl_graph *graph;             /* owned; constants are shared with the source, which must outlive it */
         struct sl_target target;            /* for which it was made */
         const struct sl_backend **backends; /* of each node; NULL for a view */
+        const struct sl_backend *copier;    /* of values that have to be in a second place */
         uint32_t *origins;                  /* the node of the source that each node stands for; SL_VALUE_NONE for an added one */
         uint32_t n_reorders;                /* nodes added that move bytes */
 };
 
 /*
- * @graph: specialised. @backend: its name, @target: what it plans for, or NULL; what it cannot run is run by `ref`.
+ * @graph: specialised. @backend: its name, @target: what it plans for, or NULL; what it cannot run is run by `ref`, unless it is
+ * alone (SL_PLANNER_ALONE).
  * Return: 0; -ENOTSUP no backend runs a node (the text names node and operator), or there is no such backend; -ENOMEM, -E2BIG.
  */
 int sl_placement_new(const struct sl_graph *graph, const char *backend, const struct sl_target *target,

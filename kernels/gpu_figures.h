@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Field, the name that cuDNN has for it. Three more are lists or a text, and no numbers. */
@@ -41,3 +42,6 @@ extern const struct sl_cuda_figures sl_cuda_figures_h100, sl_cuda_figures_h200;
 
 /* As JSON, the same figures always the same text. Return: 0; -EINVAL the name has characters that need an escape. */
 int sl_cuda_figures_print(const struct sl_cuda_figures *figures, char ret_text[SL_CUDA_FIGURES_TEXT_BYTES]);
+
+/* The same back; or the figures of "h100" and "h200". False: it is neither, a figure is missing, or one is no number from 0 on. */
+bool sl_cuda_figures_parse(const char *text, struct sl_cuda_figures *ret_figures);
