@@ -45,6 +45,7 @@ struct sl_backend {
 
 extern const struct sl_backend sl_backend_ref;
 extern const struct sl_backend sl_backend_cpu;
+extern const struct sl_backend sl_backend_cuda; /* where CUDA's compiler is */
 
 /* By name; NULL if there is none. */
 const struct sl_backend *sl_backend_find(const char *name);

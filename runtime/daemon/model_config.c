@@ -81,6 +81,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
 #define FIELD_PASSES    SL_LIST_FIELD
 #define FIELD_SHAPES    SL_LIST_FIELD
 #define FIELD_CORE      SL_TEXT_FIELD
+#define FIELD_GPU       SL_TEXT_FIELD
 
 #define LOWERING_FIELD(name, kind, text, least, most) FIELD_##kind(struct sl_model_texts, name),
 
@@ -198,6 +199,7 @@ static int apply_list(const struct reading *reading, enum sl_lower_option option
 #define APPLY_PASSES(name) apply_list(reading, SL_LOWER_OPTION_##name, texts->name, texts->name##_count, config)
 #define APPLY_SHAPES       APPLY_PASSES
 #define APPLY_CORE         APPLY_TEXT
+#define APPLY_GPU          APPLY_TEXT
 
 static int apply_lowering(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
 {

@@ -19,7 +19,11 @@ struct sl_error;
         X(destroy, cudnnBackendDestroyDescriptor)                                                                                  \
         X(set, cudnnBackendSetAttribute)                                                                                           \
         X(get, cudnnBackendGetAttribute)                                                                                           \
-        X(finalize, cudnnBackendFinalize)
+        X(finalize, cudnnBackendFinalize)                                                                                          \
+        X(execute, cudnnBackendExecute)                                                                                            \
+        X(handle_create, cudnnCreate)                                                                                              \
+        X(handle_destroy, cudnnDestroy)                                                                                            \
+        X(handle_set_stream, cudnnSetStream)
 
 struct sl_cudnn {
 #define X(field, name) __typeof__(name) *field;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The half of the backend that plans, without a device: which library computes a node, and by which plan of cuDNN. */
+#include "cuda/halves.h"
+
+#include "base/error.h"
+#include "cuda/forms.h"
+#include "cuda/planning.h"
+#include "cuda/record.h"
+#include "op.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool supports(const struct sl_target *target, const struct sl_node_desc *node)
+{
+        struct sl_cuda_recipe recipe;
+
+        (void)target;
+        if (!node->n_outputs || !sl_op_parameters_resolved(node) || sl_op_traits(node->op) & (SL_OP_CONTROL | SL_OP_COUNTS) ||
+                sl_cuda_recipe_make(node, sl_cuda_way_of(node), 0, false, &recipe) < 0)
+                return false;
+        sl_cuda_recipe_deinit(&recipe);
+        return true;
+}
+
+static uint32_t algorithms(const struct sl_target *target, const struct sl_node_desc *node,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+{
+        (void)target;
+        (void)node;
+        (void)ret_algorithms;
+        (void)ret_seconds;
+        return 0;
+}
+
+static int pack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        (void)target;
+        *ret_packed = (struct sl_packed){.data_bytes = 0};
+        if (index == 1 && sl_cuda_way_of(node) == SL_CUDA_WAY_CONVOLUTION)
+                sl_cuda_form_filters(&node->inputs[1], ret_packed);
+        return 0;
+}
+
+static int repack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed,
+        const void *plain, void *ret_data)
+{
+        (void)target;
+        if (!sl_cuda_form_is_filters(&node->inputs[index], packed))
+                return -ENOTSUP;
+        sl_cuda_form_repack(&node->inputs[index], plain, ret_data);
+        return 0;
+}
+
+/* cuDNN's plan of the convolution, whole or bare. */
+static int plan_convolution(
+        const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_cudnn_plan *ret_plan, struct sl_error *error)
+{
+        struct sl_cudnn_convolution convolution;
+        struct sl_cudnn_planner *planner;
+        int r;
+
+        if (!source->packed || !sl_cuda_form_is_filters(&source->node->inputs[1], &source->packed[1]) ||
+                !sl_cudnn_convolution_read(source->node, &convolution))
+                return sl_error_set(error, ENOTSUP, "filters that are computed, or that lie as cuDNN does not want them");
+        r = sl_cuda_planning_open(source->target, &planner, error);
+        if (r == 0)
+                r = sl_cudnn_plan_make(planner, &convolution, source->target && source->target->tf32, ret_plan, error);
+        if (r < 0)
+                return r;
+        *record = (struct sl_cuda_record){.way = ret_plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE,
+                .workspace_bytes = ret_plan->workspace_bytes,
+                .text = ret_plan->text,
+                .text_bytes = ret_plan->text_bytes};
+        return 0;
+}
+
+static int provide_as(const struct sl_kernel_source *source, const struct sl_cuda_record *record, struct sl_provision *ret_provision,
+        struct sl_error *error)
+{
+        struct sl_provision provision = {.scratch_bytes = 0};
+        struct sl_cuda_recipe recipe;
+        int r = sl_cuda_recipe_make(source->node, record->way, record->workspace_bytes, false, &recipe);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "own kernels do not compute what the libraries leave of it");
+        provision.scratch_bytes = sl_cuda_recipe_scratch(&recipe);
+        sl_cuda_recipe_deinit(&recipe);
+        if (record->way != SL_CUDA_WAY_OWN && sl_cuda_record_write(record, &provision.blob, &provision.blob_bytes) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for its record");
+        *ret_provision = provision;
+        return 0;
+}
+
+/* A convolution that cuDNN does not plan is an own one, over filters as the file has them; the compiler then gives up the form. */
+static int provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
+{
+        struct sl_cuda_record record = {.way = sl_cuda_way_of(source->node)};
+        struct sl_cudnn_plan plan = {.text = NULL};
+        int r = record.way == SL_CUDA_WAY_CONVOLUTION ? plan_convolution(source, &record, &plan, error) : 0;
+
+        if (r == -ENOTSUP && source->packed && !source->packed[1].data_bytes && sl_cuda_own_supports(source->node))
+                r = 0, record = (struct sl_cuda_record){.way = SL_CUDA_WAY_OWN};
+        if (r == 0)
+                r = provide_as(source, &record, ret_provision, error);
+        sl_cudnn_plan_deinit(&plan);
+        return r;
+}
+
+/* cuDNN loads its parts when they are first asked: a convolution of each type makes it do so. */
+static int prepare(const struct sl_target *target, struct sl_error *error)
+{
+        static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+        struct sl_cudnn_convolution convolution = sl_cudnn_product(CUDNN_DATA_FLOAT, 8, 64, 64);
+        struct sl_cudnn_planner *planner;
+        struct sl_cudnn_plan plan;
+        int r = sl_cuda_planning_open(target, &planner, error);
+
+        for (uint32_t i = 0; i < sizeof(types) / sizeof(types[0]) && r == 0; i++) {
+                convolution.type = types[i];
+                r = sl_cudnn_plan_make(planner, &convolution, false, &plan, error);
+                if (r == 0)
+                        sl_cudnn_plan_deinit(&plan);
+        }
+        return r;
+}
+
+const struct sl_planner sl_cuda_planner = {
+        .traits = SL_PLANNER_HALVES | SL_PLANNER_ALONE,
+        .prepare = prepare,
+        .supports = supports,
+        .algorithms = algorithms,
+        .pack = pack,
+        .repack = repack,
+        .provide = provide,
+};

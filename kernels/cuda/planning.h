@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuDNN in the process that plans: opened once, for the GPU of the target, and kept to its end. The compiler's process has one
+ * thread, and so has this.
+ */
+#pragma once
+
+#include "cuda/cudnn/plan.h"
+#include "target.h"
+
+#include <stdint.h>
+
+struct sl_error;
+
+/*
+ * Opens cuDNN if it is not open yet; takes seconds. @target: NULL: an H100. Return: 0; -ENOENT there is none; what
+ * sl_cudnn_planner_new() says.
+ */
+int sl_cuda_planning_open(const struct sl_target *target, struct sl_cudnn_planner **ret_planner, struct sl_error *error);
+
+/* The figures that a target stands for. */
+const struct sl_cuda_figures *sl_cuda_planning_figures(const struct sl_target *target);
+
+/* Its version, 91900 for 9.19.0; 0: it cannot be opened. */
+int sl_cuda_planning_version(void);
+
+/* From now on those functions in the place of a library; NULL: that of the system. Nothing of the one before is used any more. */
+void sl_cuda_planning_use(const struct sl_cudnn *library);
