@@ -82,4 +82,10 @@ struct sl_planner {
          * runner would not compile it so; -ENOMEM.
          */
         int (*provide)(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error);
+
+        /*
+         * Of a backend that has several libraries: which of them computes a node, by its name, for people. @blob: what provide()
+         * gave for it; NULL: nothing. NULL: the backend has one. Pure.
+         */
+        const char *(*engine)(const struct sl_blob *blob);
 };

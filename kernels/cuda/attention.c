@@ -34,15 +34,15 @@ static struct stacks stacks_of(const struct sl_attention *a)
 {
         bool by_sample = a->batch <= a->heads;
 
-        return (struct stacks){.loops = by_sample ? a->batch : a->heads, .batch = by_sample ? a->heads : a->batch, .by_sample = by_sample};
+        return (struct stacks){
+                .loops = by_sample ? a->batch : a->heads, .batch = by_sample ? a->heads : a->batch, .by_sample = by_sample};
 }
 
 static bool read(const struct sl_node_desc *node, struct attention *a)
 {
         uint32_t type = node->inputs[0].dtype;
 
-        if (sl_attention_read(node, &a->shape, NULL) < 0 ||
-                (type != SL_DTYPE_F32 && type != SL_DTYPE_F16 && type != SL_DTYPE_BF16))
+        if (sl_attention_read(node, &a->shape, NULL) < 0 || (type != SL_DTYPE_F32 && type != SL_DTYPE_F16 && type != SL_DTYPE_BF16))
                 return false;
         a->type = type;
         for (uint32_t i = 0; i < 3; i++)
@@ -104,10 +104,8 @@ static int add_scores(struct sl_cuda_recipe *recipe, const struct attention *a, 
 
         if (!step)
                 return -ENOMEM;
-        step->places[SL_CUDA_LEFT] =
-                place(SL_CUDA_INPUT, 0, h->first[0] + rows_at(&s, h->rows, a->row[0], h->depth, i), a->type);
-        step->places[SL_CUDA_RIGHT] =
-                place(SL_CUDA_INPUT, 1, h->first[1] + rows_at(&s, h->keys, a->row[1], h->depth, i), a->type);
+        step->places[SL_CUDA_LEFT] = place(SL_CUDA_INPUT, 0, h->first[0] + rows_at(&s, h->rows, a->row[0], h->depth, i), a->type);
+        step->places[SL_CUDA_RIGHT] = place(SL_CUDA_INPUT, 1, h->first[1] + rows_at(&s, h->keys, a->row[1], h->depth, i), a->type);
         step->places[SL_CUDA_OUT] = place(SL_CUDA_SCRATCH, 0, scores_at(a, &s, i), SL_DTYPE_F32);
         step->places[SL_CUDA_OUT].bytes += a->scores;
         return 0;
@@ -138,8 +136,7 @@ static int add_sums(struct sl_cuda_recipe *recipe, const struct attention *a, in
                 return -ENOMEM;
         step->places[SL_CUDA_LEFT] = place(SL_CUDA_SCRATCH, 0, scores_at(a, &s, i), a->type);
         step->places[SL_CUDA_LEFT].bytes += a->weights;
-        step->places[SL_CUDA_RIGHT] =
-                place(SL_CUDA_INPUT, 2, h->first[2] + rows_at(&s, h->keys, a->row[2], h->width, i), a->type);
+        step->places[SL_CUDA_RIGHT] = place(SL_CUDA_INPUT, 2, h->first[2] + rows_at(&s, h->keys, a->row[2], h->width, i), a->type);
         step->places[SL_CUDA_OUT] = place(SL_CUDA_OUTPUT, 0, rows_at(&s, h->rows, row, h->width, i), a->type);
         return 0;
 }
@@ -162,7 +159,8 @@ static int add_mask(
         struct sl_cuda_recipe *recipe, const struct attention *a, const struct sl_node_desc *node, struct sl_node_desc *step)
 {
         const struct sl_tensor *mask = &node->inputs[SL_ATTENTION_MASK];
-        struct sl_cuda_place places[] = {scratch(a->scores), {.kind = SL_CUDA_INPUT, .index = SL_ATTENTION_MASK}, scratch(a->scores)};
+        struct sl_cuda_place places[] = {
+                scratch(a->scores), {.kind = SL_CUDA_INPUT, .index = SL_ATTENTION_MASK}, scratch(a->scores)};
         struct sl_cuda_place wide[] = {{.kind = SL_CUDA_INPUT, .index = SL_ATTENTION_MASK}, {.kind = SL_CUDA_NOWHERE}};
         int r = 0;
 

@@ -19,9 +19,10 @@ static int key(const struct sl_target *target, char ret_key[SL_BACKEND_KEY_BYTES
 
         if (!target)
                 return -ENODEV;
-        snprintf(ret_key, SL_BACKEND_KEY_BYTES, "cuDNN %d.%d.%d for %s: %lld.%lld, %lld multiprocessors, CUDA %lld.%lld", version / 10000,
-                version / 100 % 100, version % 100, gpu->name, (long long)gpu->capability / 100, (long long)gpu->capability / 10 % 10,
-                (long long)gpu->n_processors, (long long)gpu->driver_version / 1000, (long long)gpu->driver_version % 1000 / 10);
+        snprintf(ret_key, SL_BACKEND_KEY_BYTES, "cuDNN %d.%d.%d for %s: %lld.%lld, %lld multiprocessors, CUDA %lld.%lld",
+                version / 10000, version / 100 % 100, version % 100, gpu->name, (long long)gpu->capability / 100,
+                (long long)gpu->capability / 10 % 10, (long long)gpu->n_processors, (long long)gpu->driver_version / 1000,
+                (long long)gpu->driver_version % 1000 / 10);
         return 0;
 }
 

@@ -14,8 +14,8 @@ void sl_cuda_form_filters(const struct sl_tensor *filters, struct sl_packed *ret
 
 bool sl_cuda_form_is_filters(const struct sl_tensor *filters, const struct sl_packed *packed)
 {
-        return packed->data_bytes && packed->data_bytes == sl_tensor_bytes(filters) && packed->form_bytes == sizeof(channels_last) &&
-               !memcmp(packed->form, channels_last, sizeof(channels_last));
+        return packed->data_bytes && packed->data_bytes == sl_tensor_bytes(filters) &&
+               packed->form_bytes == sizeof(channels_last) && !memcmp(packed->form, channels_last, sizeof(channels_last));
 }
 
 void sl_cuda_form_repack(const struct sl_tensor *filters, const void *plain, void *ret_data)

@@ -19,9 +19,9 @@ struct sl_cuda_libraries {
 };
 
 /*
- * One more holder of the libraries of this process, which are opened where they are not open; a context is current. All sessions have
- * one driver. May take seconds. Any thread. Return: 0; -ENOENT one is missing; -EPROTONOSUPPORT one is too old; -EINVAL, -ENOMEM,
- * -EIO the driver refuses the own kernels.
+ * One more holder of the libraries of this process, which are opened where they are not open; a context is current. All sessions
+ * have one driver. May take seconds. Any thread. Return: 0; -ENOENT one is missing; -EPROTONOSUPPORT one is too old; -EINVAL,
+ * -ENOMEM, -EIO the driver refuses the own kernels.
  */
 int sl_cuda_libraries_hold(
         const struct sl_cuda_driver *driver, const struct sl_cuda_libraries **ret_libraries, struct sl_error *error);

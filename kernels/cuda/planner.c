@@ -54,8 +54,8 @@ static int repack(const struct sl_target *target, const struct sl_node_desc *nod
 }
 
 /* cuDNN's plan of the convolution, whole or bare. */
-static int plan_convolution(
-        const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_cudnn_plan *ret_plan, struct sl_error *error)
+static int plan_convolution(const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_cudnn_plan *ret_plan,
+        struct sl_error *error)
 {
         struct sl_cudnn_convolution convolution;
         struct sl_cudnn_planner *planner;
@@ -76,8 +76,8 @@ static int plan_convolution(
         return 0;
 }
 
-static int provide_as(const struct sl_kernel_source *source, const struct sl_cuda_record *record, struct sl_provision *ret_provision,
-        struct sl_error *error)
+static int provide_as(const struct sl_kernel_source *source, const struct sl_cuda_record *record,
+        struct sl_provision *ret_provision, struct sl_error *error)
 {
         struct sl_provision provision = {.scratch_bytes = 0};
         struct sl_cuda_recipe recipe;
@@ -126,6 +126,20 @@ static int prepare(const struct sl_target *target, struct sl_error *error)
         return r;
 }
 
+static const char *engine(const struct sl_blob *blob)
+{
+        static const char *const engines[SL_CUDA_WAY_COUNT] = {
+                [SL_CUDA_WAY_OWN] = "own kernels",
+                [SL_CUDA_WAY_CONVOLUTION] = "cuDNN",
+                [SL_CUDA_WAY_BARE] = "cuDNN, own kernels",
+                [SL_CUDA_WAY_PRODUCT] = "cuBLASLt",
+                [SL_CUDA_WAY_ATTENTION] = "cuBLASLt, own kernels",
+        };
+        struct sl_cuda_record record;
+
+        return sl_cuda_record_read(blob, &record, NULL) == 0 ? engines[record.way] : "";
+}
+
 const struct sl_planner sl_cuda_planner = {
         .traits = SL_PLANNER_HALVES | SL_PLANNER_ALONE,
         .prepare = prepare,
@@ -134,4 +148,5 @@ const struct sl_planner sl_cuda_planner = {
         .pack = pack,
         .repack = repack,
         .provide = provide,
+        .engine = engine,
 };

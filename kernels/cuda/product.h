@@ -24,6 +24,7 @@ struct sl_cuda_product {
 
 /*
  * Of a MatMul or a Gemm of float32, float16 or bfloat16. What of the epilogue is no Relu is left out, and is then to be computed
- * behind it. @ret_addend: which input is added; of a Gemm that may be input 2. False: it is something else, nothing of it, or of a form that cuBLASLt does not take.
+ * behind it. @ret_addend: which input is added; of a Gemm that may be input 2. False: it is something else, nothing of it, or of a
+ * form that cuBLASLt does not take.
  */
 bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_product *ret_product, uint32_t *ret_addend);

@@ -171,8 +171,7 @@ static bool has_activation(const struct sl_node_desc *node)
         return node->epilogue.activation != SL_ACT_NONE && node->epilogue.activation != SL_ACT_RELU;
 }
 
-static int make_convolution(
-        struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, bool whole, uint64_t workspace_bytes)
+static int make_convolution(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, bool whole, uint64_t workspace_bytes)
 {
         struct sl_cuda_step *step = sl_cuda_recipe_add(recipe, SL_CUDA_CONVOLVE, SL_CUDA_PLACES);
         struct sl_cudnn_convolution c;
@@ -217,8 +216,8 @@ static int make_product(struct sl_cuda_recipe *recipe, const struct sl_node_desc
         return has_activation(node) ? add_finish(recipe, node, false, -1) : 0;
 }
 
-int sl_cuda_recipe_make(
-        const struct sl_node_desc *node, enum sl_cuda_way way, uint64_t workspace_bytes, bool tf32, struct sl_cuda_recipe *ret_recipe)
+int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, uint64_t workspace_bytes, bool tf32,
+        struct sl_cuda_recipe *ret_recipe)
 {
         struct sl_cuda_recipe recipe = {.n_steps = 0};
         int r = -ENOTSUP;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a node is computed on a GPU: convolutions of cuDNN, products of cuBLASLt and own kernels, one after the other, and where the
- * operands of each lie. The planner and the runner make the same recipe of the same node and way, so that a plan file has the way and no
- * recipe. No device and no library is asked.
+ * operands of each lie. The planner and the runner make the same recipe of the same node and way, so that a plan file has the way
+ * and no recipe. No device and no library is asked.
  */
 #pragma once
 
@@ -61,8 +61,8 @@ enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node);
  * @workspace_bytes: of the convolution, which cuDNN's plan says. Return: 0, it is to be deinitialised; -ENOTSUP the node cannot be
  * computed so; -ENOMEM.
  */
-int sl_cuda_recipe_make(
-        const struct sl_node_desc *node, enum sl_cuda_way way, uint64_t workspace_bytes, bool tf32, struct sl_cuda_recipe *ret_recipe);
+int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, uint64_t workspace_bytes, bool tf32,
+        struct sl_cuda_recipe *ret_recipe);
 void sl_cuda_recipe_deinit(struct sl_cuda_recipe *recipe);
 
 /* Of scratch that lies at any multiple of 64. Pure. */

@@ -47,7 +47,8 @@ static int check_header(const struct header *header, uint64_t bytes, struct sl_e
         if (header->magic != MAGIC || header->version != VERSION || header->reserved)
                 return sl_error_set(error, EBADMSG, "the record of a kernel is none of version %u", VERSION);
         if (header->way == SL_CUDA_WAY_OWN || header->way >= SL_CUDA_WAY_COUNT)
-                return sl_error_set(error, EBADMSG, "the record of a kernel has way %u, below %d is one", header->way, SL_CUDA_WAY_COUNT);
+                return sl_error_set(
+                        error, EBADMSG, "the record of a kernel has way %u, below %d is one", header->way, SL_CUDA_WAY_COUNT);
         if (header->workspace_bytes > WORKSPACE_MAX)
                 return sl_error_set(error, EBADMSG, "the record of a kernel wants %llu bytes of scratch, at most %llu are taken",
                         (unsigned long long)header->workspace_bytes, WORKSPACE_MAX);
@@ -78,9 +79,7 @@ int sl_cuda_record_read(const struct sl_blob *blob, struct sl_cuda_record *ret_r
                 return r;
         if (bytes && memchr(text, 0, bytes) != text + bytes - 1)
                 return sl_error_set(error, EBADMSG, "the text in the record of a kernel does not end where it should");
-        *ret_record = (struct sl_cuda_record){.way = header.way,
-                .workspace_bytes = header.workspace_bytes,
-                .text = bytes ? text : NULL,
-                .text_bytes = bytes};
+        *ret_record = (struct sl_cuda_record){
+                .way = header.way, .workspace_bytes = header.workspace_bytes, .text = bytes ? text : NULL, .text_bytes = bytes};
         return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the plan file keeps for a node of the CUDA backend: in which way it is computed, what of scratch the library's plan takes, and that
- * plan, as text. A node that own kernels compute has none. It is read where a hostile compiler may have written it.
+ * What the plan file keeps for a node of the CUDA backend: in which way it is computed, what of scratch the library's plan takes,
+ * and that plan, as text. A node that own kernels compute has none. It is read where a hostile compiler may have written it.
  */
 #pragma once
 

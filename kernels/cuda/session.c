@@ -54,8 +54,8 @@ static int make_error_word(struct sl_session *session, struct sl_error *error)
 {
         const struct sl_cuda_driver *driver = driver_of(session);
         int r = sl_cuda_check(driver,
-                driver->mem_host_alloc((void **)&session->error_word, sizeof(*session->error_word), CU_MEMHOSTALLOC_DEVICEMAP), error,
-                "the word of a session's errors");
+                driver->mem_host_alloc((void **)&session->error_word, sizeof(*session->error_word), CU_MEMHOSTALLOC_DEVICEMAP),
+                error, "the word of a session's errors");
 
         if (r < 0)
                 return r;
@@ -141,7 +141,9 @@ int sl_cuda_session_use_cudnn(struct sl_session *session, struct sl_error *error
         status = cudnn->handle_create(&session->cudnn);
         if (status == CUDNN_STATUS_SUCCESS)
                 status = cudnn->handle_set_stream(session->cudnn, (cudaStream_t)session->device.stream);
-        return status == CUDNN_STATUS_SUCCESS ? 0 : sl_error_set(error, EIO, "cuDNN does not start on the device: status %d", (int)status);
+        return status == CUDNN_STATUS_SUCCESS
+                       ? 0
+                       : sl_error_set(error, EIO, "cuDNN does not start on the device: status %d", (int)status);
 }
 
 int sl_cuda_session_use_cublaslt(struct sl_session *session, struct sl_error *error)

@@ -18,9 +18,9 @@ struct sl_session {
         struct sl_cuda_device own_device;
         bool owns_device, owns_stream;
         const struct sl_cuda_libraries *libraries;
-        cudnnHandle_t cudnn;         /* NULL: no kernel has wanted it */
-        cublasLtHandle_t cublaslt;   /* the same */
-        uint32_t *error_word;        /* memory of the host that the device writes to, too */
+        cudnnHandle_t cudnn;       /* NULL: no kernel has wanted it */
+        cublasLtHandle_t cublaslt; /* the same */
+        uint32_t *error_word;      /* memory of the host that the device writes to, too */
         CUdeviceptr error_word_there;
         CUevent event;
         bool launched; /* something, behind the event */
@@ -36,8 +36,8 @@ int sl_cuda_session_wait(struct sl_session *session, uint64_t until_ns);
 extern const struct sl_device_memory sl_cuda_memory;
 
 /*
- * What kernels have found since it was asked last: 0; -ERANGE an index of the data was out of its range. For who waits for the stream
- * himself, as for a graph that was captured of it: nothing of it is in flight.
+ * What kernels have found since it was asked last: 0; -ERANGE an index of the data was out of its range. For who waits for the
+ * stream himself, as for a graph that was captured of it: nothing of it is in flight.
  */
 int sl_cuda_session_finding(struct sl_session *session);
 

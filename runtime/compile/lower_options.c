@@ -192,6 +192,19 @@ static void print_passes(uint32_t bits, char *ret_text)
         }
 }
 
+static void print_gpu(const struct sl_cuda_figures *figures, char *ret_text)
+{
+        static const char *const names[] = {"h100", "h200"};
+        struct sl_cuda_figures known;
+
+        for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (sl_cuda_figures_parse(names[i], &known) && !memcmp(&known, figures, sizeof(known))) {
+                        snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%s", names[i]);
+                        return;
+                }
+        (void)sl_cuda_figures_print(figures, ret_text);
+}
+
 void sl_lower_options_text(
         const struct sl_lower_options *options, enum sl_lower_option option, char ret_text[SL_LOWER_OPTION_TEXT_BYTES])
 {
@@ -218,7 +231,7 @@ void sl_lower_options_text(
                 sl_core_figures_print(field, ret_text);
                 break;
         case GPU:
-                (void)sl_cuda_figures_print(field, ret_text);
+                print_gpu(field, ret_text);
                 break;
         case NUMBER:
                 snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%u", *(const uint32_t *)field);

@@ -21,7 +21,7 @@ struct sl_error;
  * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h), GPU struct sl_cuda_figures.
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
-        X(backend, BACKEND, "cpu", 0, 0)                       /* cpu (what it lacks, ref runs), ref, cuda */                                      \
+        X(backend, BACKEND, "cpu", 0, 0)                       /* cpu (what it lacks, ref runs), ref, cuda */                          \
         X(batch_max, NUMBER, "32", 1, 1024)                    /* the ladder is 1, 2, 4, ... batch_max */                          \
         X(without_passes, PASSES, "", 0, 0)                    /* graph passes that are left out */                                \
         X(precision, PRECISION, "fp32", 0, 0)                  /* of weights and activations */                                    \

@@ -94,9 +94,8 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
                 SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
-                SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                                                                  \
-                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
-                SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
+                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
+                SL_TEXT_FIELD(struct sl_model_texts, batching), SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),           \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_latency_ms),                                                         \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_in_order), SL_LIST_FIELD(struct sl_model_texts, batching_sizes),     \
                 SL_LIST_FIELD(struct sl_model_texts, batching_rows),                                                               \
@@ -345,7 +344,8 @@ static int check_workers(const struct reading *reading, const struct sl_model_co
         if (*reading->prefix || (config->batching.policy != SL_POLICY_n_ebird && config->batching.policy != SL_POLICY_e_ebird))
                 return 0;
         if (!config->n_batch_sizes)
-                return bad(reading, "batching", "%s wants workers of several sizes, such as batch_sizes: [1, 1, 2, 4, 8, 16]", policy);
+                return bad(
+                        reading, "batching", "%s wants workers of several sizes, such as batch_sizes: [1, 1, 2, 4, 8, 16]", policy);
         for (uint32_t i = 0; i < SL_EBIRD_SIZES && config->batching.policy == SL_POLICY_e_ebird; i++)
                 if (count_workers(config, 1u << i) < wanted.workers[i])
                         return bad(reading, "batching", "%s: batching_rows want %u workers of %u, batch_sizes has %u", policy,

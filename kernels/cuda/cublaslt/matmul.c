@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuBLASLt's matrices are column-major, so that it is given the transposed product: out' = right' * left', whose bias lies along the
- * columns of ours.
+ * cuBLASLt's matrices are column-major, so that it is given the transposed product: out' = right' * left', whose bias lies along
+ * the columns of ours.
  */
 #include "cuda/cublaslt/matmul.h"
 
@@ -15,8 +15,8 @@ static cudaDataType_t type_of(uint32_t dtype)
 }
 
 /* Each is done only while all before it went well. */
-static void set_desc(struct sl_cublaslt_matmul *m, cublasLtMatmulDescAttributes_t name, const void *value, size_t bytes,
-        cublasStatus_t *status)
+static void set_desc(
+        struct sl_cublaslt_matmul *m, cublasLtMatmulDescAttributes_t name, const void *value, size_t bytes, cublasStatus_t *status)
 {
         if (*status == CUBLAS_STATUS_SUCCESS)
                 *status = m->library->desc_set(m->desc, name, value, bytes);
@@ -38,8 +38,8 @@ static cublasStatus_t make_desc(struct sl_cublaslt_matmul *m, int n_processors)
         const cublasLtEpilogue_t epilogue = epilogue_of(p);
         const cudaDataType_t bias_type = type_of(p->out_type);
         const int32_t processors = n_processors;
-        cublasStatus_t status = m->library->desc_create(
-                &m->desc, rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
+        cublasStatus_t status =
+                m->library->desc_create(&m->desc, rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
 
         set_desc(m, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first), &status);
         set_desc(m, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second), &status);
@@ -70,15 +70,15 @@ static void make_layout(
         if (*status == CUBLAS_STATUS_SUCCESS && batch > 1)
                 *status = m->library->layout_set(*ret_layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch));
         if (*status == CUBLAS_STATUS_SUCCESS && batch > 1)
-                *status = m->library->layout_set(
-                        *ret_layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &s->step, sizeof(s->step));
+                *status =
+                        m->library->layout_set(*ret_layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &s->step, sizeof(s->step));
 }
 
 static cublasStatus_t make_layouts(struct sl_cublaslt_matmul *m)
 {
         const struct sl_cuda_product *p = &m->product;
-        const struct shape left = {p->type, p->left_turned ? p->depth : p->rows, p->left_turned ? p->rows : p->depth, p->left_row,
-                p->left_step};
+        const struct shape left = {
+                p->type, p->left_turned ? p->depth : p->rows, p->left_turned ? p->rows : p->depth, p->left_row, p->left_step};
         const struct shape right = {p->type, p->right_turned ? p->columns : p->depth, p->right_turned ? p->depth : p->columns,
                 p->right_row, p->right_step};
         const struct shape out = {p->out_type, p->rows, p->columns, p->out_row, p->out_step};
@@ -158,8 +158,7 @@ static const void *at(CUdeviceptr address)
         return (const void *)(uintptr_t)address;
 }
 
-cublasStatus_t sl_cublaslt_matmul_launch(
-        struct sl_cublaslt_matmul *m, const struct sl_cublaslt_operands *o, CUstream stream)
+cublasStatus_t sl_cublaslt_matmul_launch(struct sl_cublaslt_matmul *m, const struct sl_cublaslt_operands *o, CUstream stream)
 {
         const struct sl_cuda_product *p = &m->product;
         const void *bias = at(o->bias);

@@ -63,8 +63,7 @@ void sl_cudnn_execution_deinit(struct sl_cudnn_execution *e)
         *e = (struct sl_cudnn_execution){.library = NULL};
 }
 
-static cudnnStatus_t fill_pack(
-        struct sl_cudnn_execution *e, const CUdeviceptr addresses[SL_CUDNN_OPERANDS], CUdeviceptr workspace)
+static cudnnStatus_t fill_pack(struct sl_cudnn_execution *e, const CUdeviceptr addresses[SL_CUDNN_OPERANDS], CUdeviceptr workspace)
 {
         const struct sl_cudnn *library = e->library;
         void *pointers[SL_CUDNN_OPERANDS], *room = (void *)(uintptr_t)workspace;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan of cuDNN on the device that is there: made of its text, launched on the stream of a handle. One owner, one thread at a time.
+ * A plan of cuDNN on the device that is there: made of its text, launched on the stream of a handle. One owner, one thread at a
+ * time.
  */
 #pragma once
 

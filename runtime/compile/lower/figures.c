@@ -12,6 +12,7 @@
 #include "placement.h"
 #include "schedule.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,11 @@ static void fill_node(const struct sl_lowered *lowered, const struct sl_program 
         target->operator= sl_op_name(copies ? SL_OP_IDENTITY : node->op);
         target->backend = step->backend->name;
         target->algorithm = target->weights = "";
+        if (!step->dynamic && step->backend->planner->engine) {
+                target->algorithm = step->backend->planner->engine(step->blob.data ? &step->blob : NULL);
+                snprintf(target->why, sizeof(target->why), "%s", target->algorithm);
+                return;
+        }
         if (origin == SL_VALUE_NONE)
                 return;
         target->algorithm = sl_algorithm_name(lowered->choices[program->first_node + origin].algorithm);

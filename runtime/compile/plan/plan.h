@@ -82,7 +82,7 @@ struct sl_step_info {
         const char *around; /* of the If, Loop or Scan in whose body it is; "" */
         uint32_t depth;     /* of that body; 0: it is in none */
         const char *operator_name, *backend;
-        const char *algorithm; /* "direct", "winograd-4"; "" where there is no choice */
+        const char *algorithm; /* "direct", "winograd-4"; the library, of a backend of several; "" where there is no choice */
         const struct sl_choice *choice;
         uint64_t multiply_adds;
         uint64_t bytes;        /* read and written, each operand once; constants as they are stored */

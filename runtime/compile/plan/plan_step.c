@@ -81,6 +81,21 @@ static void count_bytes(const struct sl_plan *plan, const struct sl_plan_step *s
         info->bytes += info->weight_bytes;
 }
 
+/* The library that computes it, where its backend has several. */
+static const char *engine_of(const struct sl_plan *plan, const struct sl_plan_step *step, const char *algorithm)
+{
+        const struct sl_plan_backend *row = &plan->backends[step->backend];
+        const struct sl_backend *backend = sl_backend_find(row->name);
+        struct sl_blob blob;
+
+        if (!backend || !backend->planner->engine)
+                return algorithm;
+        if (step->blob == SL_PLAN_NO_BLOB)
+                return backend->planner->engine(NULL);
+        blob = sl_plan_blob(plan, row, step->blob);
+        return backend->planner->engine(&blob);
+}
+
 int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step, struct sl_step_info *ret_info)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_call *call = calloc(1, sizeof(*call));
@@ -118,6 +133,7 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
                 .multiply_adds = sl_op_multiply_adds(&call->node),
                 .out = call->node.outputs[0],
         };
+        ret_info->algorithm = engine_of(plan, source, ret_info->algorithm);
         count_bytes(plan, source, ret_info);
         return 0;
 }
