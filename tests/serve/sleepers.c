@@ -14,6 +14,11 @@
 #include <unistd.h>
 
 #define ROUNDS       300u /* at least */
+#ifdef __SANITIZE_THREAD__
+#define SAMPLES 16u
+#else
+#define SAMPLES 128u
+#endif
 #define ROUNDS_MAX   (40 * ROUNDS)
 #define INSURANCE_NS 1000000000ull
 #define LIMIT_NS     (20 * INSURANCE_NS)
@@ -71,7 +76,7 @@ static void infer_with_rests(struct service *service)
         for (uint32_t i = 0; i < ROUNDS_MAX; i++) {
                 if (i >= ROUNDS && slept(DISPATCHER) && slept(WORKER) && client_slept())
                         break;
-                digits_check(&digits, queue, model, i % ROUNDS, 1 + i % 128);
+                digits_check(&digits, queue, model, i % ROUNDS, 1 + i % SAMPLES);
                 usleep(i % 7 * 100);
         }
         digits_free(&digits);
