@@ -84,7 +84,7 @@ def wait_for_merge(runtime):
 
 
 def serve(options, files, way, occupied, folder):
-    """What one runtime answers with so many copies occupied: [{requests a second, latencies}], its resident memory at the end, and what it
+    """What one runtime answers with so many copies occupied: [{requests a second, latencies}], its memory at the end, and what it
     says of the merge."""
     fuse, fuse_bytes = WAYS[way]
     config = os.path.join(folder, f"{way}.yaml")
@@ -97,7 +97,7 @@ def serve(options, files, way, occupied, folder):
         merge = wait_for_merge(runtime) if way == "merged" else None
         said = [json.loads(subprocess.run([lanes, runtime.socket, str(options.seconds), str(n), *files], check=True, capture_output=True, text=True).stdout)
                 for n in occupied]  # fmt: skip
-        return said, runtime.resident_bytes(), merge
+        return said, runtime.proportional_bytes(), merge
     finally:
         runtime.close()
 
@@ -151,7 +151,7 @@ def measure(options, name, folder):
         row = {"network": name, "copies": options.copies, "occupied": n, "merges": merges}
         for way in WAYS:
             row[way] = {field: statistics.median(figures[i][field] for figures in rounds[way]) for field in ("per_second", "p50_us", "p99_us")}
-            row[way]["resident_bytes"] = int(statistics.median(memory[way]))
+            row[way]["proportional_bytes"] = int(statistics.median(memory[way]))
         for way in ("one_job", "merged"):
             compare(row, way, rounds, i)
         if n == options.copies:

@@ -43,6 +43,7 @@ struct sl_error;
         X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
         X(teams, FLAG, "true", 0, 0)         /* whether steps are cut for teams of cores; serve asks for it where threads is above 1 */ \
         X(team_size, NUMBER, "0", 0, 64)     /* of the team for which the tuner times parts; 0: as many as there are CPUs */ \
+        X(laned, FLAG, "false", 0, 0)        /* products are packed as merged plans have them; what says `fuse` asks for it */ \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
         X(gpu, GPU, "h100", 0, 0)            /* what backend cuda plans for: h100, h200, or a file of figures (JSON, as it prints them) */ \

@@ -87,6 +87,8 @@
                 "Of the team for which tuning times the parts of steps; by default `threads`, or as many as there are CPUs.")      \
         X("gpu", "What backend cuda plans for: h100, h200, or a file of JSON with all figures of a GPU.")                          \
         X("tf32", "Whether backend cuda may round the factors of float32 products to 10 bits, as PyTorch's convolutions do.")      \
+        X("laned", "Whether products of matrices are packed as merged plans have them, so that weights are there once; with "      \
+                   "`fuse` they are.")                                                                                             \
         X("core_measured", "Whether what a core reaches is measured once for each cache and program, where core says nothing.")    \
         X("core",                                                                                                                  \
                 "What a core reaches, as `starling version --host` prints it; algorithms are guessed by it. What is left out is "  \

@@ -117,12 +117,13 @@ const struct sl_setting *sl_model_config_settings(size_t *ret_n)
         return settings;
 }
 
-/* What takes time to find out about teams is of no use to one thread. */
+/* What takes time to find out about teams is of no use to one thread. What may be merged is packed for it. */
 struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *config)
 {
         struct sl_lower_options lowering = config->lowering;
 
         sl_lower_options_use_threads(&lowering, config->threads);
+        lowering.laned |= config->fuse != SL_SHARING_NEVER;
         return lowering;
 }
 

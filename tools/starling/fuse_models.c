@@ -93,6 +93,7 @@ static int add(struct fuse_models *models, const struct fuse_search *search, con
         models->n++;
         if (!model->name || !model->path)
                 return sl_error_set(error, ENOMEM, "out of memory");
+        model->lowering.laned = true; /* as serve has them that are to be merged */
         return set_options(search, &model->lowering, error);
 }
 

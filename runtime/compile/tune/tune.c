@@ -29,6 +29,9 @@
 #define MARGIN      0.03
 #define MARGIN_RUNS 8
 
+/* By how much products may be slower than by another algorithm, by the guess, that are packed as merged plans have them. */
+#define LANED_MARGIN 0.25
+
 /* Microseconds that a clock cannot tell from none. */
 #define GRAIN 1e-3
 
@@ -47,7 +50,7 @@ struct candidate {
 struct candidates {
         uint32_t n;
         struct candidate list[SL_ALGORITHM_COUNT];
-        bool follows;     /* the first is what the base plan takes: it is not timed */
+        bool follows;     /* the first is what the base plan takes, or merged plans do: it is not timed */
         bool checked;     /* those that are too inexact on the model's activations are out */
         uint32_t n_sizes; /* that measured says something about */
         uint32_t n_runs;  /* of each algorithm, at the size that has the fewest */
@@ -131,6 +134,15 @@ static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, 
         }
 }
 
+static void put_first(struct candidates *candidates, const struct candidate *found)
+{
+        struct candidate first = *found;
+
+        memmove(candidates->list + 1, candidates->list, (size_t)(found - candidates->list) * sizeof(first));
+        candidates->list[0] = first;
+        candidates->follows = true;
+}
+
 /* What the base takes for the node becomes the first, if it can be taken here. */
 static void follow_base(const struct tuner *tuner, uint32_t origin, struct candidates *candidates)
 {
@@ -138,13 +150,20 @@ static void follow_base(const struct tuner *tuner, uint32_t origin, struct candi
         uint32_t wanted = candidates->n ? sl_base_plan_algorithm(tuner->tuning->base, node->name, node->op) : SL_ALGORITHM_AUTO;
         const struct candidate *found = find_candidate(candidates, wanted);
 
-        if (!found)
-                return;
-        struct candidate first = *found;
+        if (found)
+                put_first(candidates, found);
+}
 
-        memmove(candidates->list + 1, candidates->list, (size_t)(found - candidates->list) * sizeof(first));
-        candidates->list[0] = first;
-        candidates->follows = true;
+/* A product of K lanes is blocked, and so is that of one then, unless another algorithm is much faster. */
+static void follow_lanes(const struct tuner *tuner, uint32_t origin, struct candidates *candidates)
+{
+        const struct sl_node *node = &tuner->programs[0].placement->graph->nodes[node_of(tuner, 0, origin)];
+        const struct candidate *blocked = find_candidate(candidates, SL_ALGORITHM_BLOCKED);
+        uint32_t n_guesses = tuner->n_programs > 1 ? 2 : 1;
+
+        if (tuner->tuning->options->laned && (node->op == SL_OP_GEMM || node->op == SL_OP_MATMUL) && blocked &&
+                blocked->guess <= candidates->list[0].guess + n_guesses * log1p(LANED_MARGIN))
+                put_first(candidates, blocked);
 }
 
 /* What is fast at one batch may be slow at another, so both ends of the ladder are asked. */
@@ -166,6 +185,7 @@ static void list_candidates(struct tuner *tuner, uint32_t origin, struct candida
         if (tuner->n_programs > 1)
                 add_guesses(tuner, tuner->n_programs - 1, origin, candidates);
         qsort(candidates->list, candidates->n, sizeof(candidates->list[0]), by_guess);
+        follow_lanes(tuner, origin, candidates);
         follow_base(tuner, origin, candidates);
 }
 
@@ -244,7 +264,7 @@ static int guess_algorithm(struct tuner *tuner, uint32_t origin)
                 if (approximate)
                         choice->relative_error = (float)candidate->error;
                 if (choice->reason == SL_CHOICE_NONE)
-                        choice->reason = candidates->follows ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
+                        choice->reason = candidates->follows && tuner->tuning->base ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
                 return 0;
         }
         return 0;
