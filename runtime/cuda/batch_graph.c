@@ -2,7 +2,7 @@
 #include "batch_graph.h"
 
 #include "base/error.h"
-#include "program.h"
+#include "gpu_program.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -91,7 +91,8 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, segment_samples), SL_TEXT_FIELD(struct sl_model_texts, slice_ms),             \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
-                SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
+                SL_TEXT_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, isolation),                              \
+                SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
                 SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
                 SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
@@ -121,9 +122,12 @@ const struct sl_setting *sl_model_config_settings(size_t *ret_n)
 struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *config)
 {
         struct sl_lower_options lowering = config->lowering;
+        char wish[SL_WISH_BYTES];
 
         sl_lower_options_use_threads(&lowering, config->threads);
         lowering.laned |= config->fuse != SL_SHARING_NEVER;
+        if (config->on_gpu) /* where the build has no such backend, the GPU's process says what it lacks */
+                (void)sl_lower_options_set(&lowering, SL_LOWER_OPTION_backend, "cuda", wish);
         return lowering;
 }
 
@@ -477,6 +481,20 @@ static int apply_members(const struct reading *reading, const struct sl_ensemble
 }
 
 /* never, auto, or the names of others. */
+static int apply_device(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+{
+        struct sl_error cause;
+
+        if (!texts->device)
+                return 0;
+        config->on_gpu = sl_gpu_let_is_meant(texts->device);
+        if (!config->on_gpu && strcmp(texts->device, "cpu") != 0)
+                return bad(reading, "device", "\"%s\" is not cpu, gpu:NUMBER or gpu:NUMBER/PERCENT%%", texts->device);
+        if (config->on_gpu && sl_gpu_let_parse(texts->device, &config->gpu, &cause) < 0)
+                return bad(reading, "device", "%s", cause.text);
+        return 0;
+}
+
 static int apply_fuse(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
 {
         char wish[SL_WISH_BYTES];
@@ -536,6 +554,8 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
                 result = apply_versions(&reading, texts->version_policy, config);
         if (result == 0)
                 result = apply_fuse(&reading, texts, config);
+        if (result == 0)
+                result = apply_device(&reading, texts, config);
         if (result == 0)
                 result = apply_ensemble(&reading, texts->ensemble, config);
         if (result == 0 && !config->is_ensemble && config->segment_samples < config->lowering.batch_max)

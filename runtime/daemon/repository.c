@@ -117,6 +117,8 @@ static void fill_spec(struct served *served, int64_t version)
                 .predictions = (enum sl_predictions)config->predictions,
                 .fuse = (enum sl_sharing)config->fuse,
                 .isolation = (enum sl_isolation)config->isolation,
+                .on_gpu = config->on_gpu,
+                .gpu = config->gpu,
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,
                 .shapes_max = config->shapes_max,

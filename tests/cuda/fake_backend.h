@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A backend over the fake driver, in the place of the CPU's: its memory is that of the fake device, its kernels are those of `ref`,
+ * A backend over the fake driver, in the place of the CPU's or of another name (FAKE_BACKEND_NAME): its memory is that of the fake device, its kernels are those of `ref`,
  * which the device launches when it likes. Link it, and the table of backends is this file's.
  */
 #pragma once

@@ -54,6 +54,7 @@ enum status {
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("zygote", command_zygote, "...", "a process that forks compilers' processes, started by the runtime")                    \
         X("worker", command_worker, "...", "a worker process of a model, started by the runtime")                                  \
+        X("gpu", command_gpu, "...", "the process of a GPU, started by the runtime")                                               \
         X("version", command_version, "[--host]", "print the version, and what it runs on")                                        \
         X("help", command_help, "[COMMAND]", "describe a command")
 

@@ -38,6 +38,7 @@ OPTIONS(compile, COMPILE_OPTIONS)
 OPTIONS(compiler, NO_OPTIONS)
 OPTIONS(zygote, NO_OPTIONS)
 OPTIONS(worker, NO_OPTIONS)
+OPTIONS(gpu, NO_OPTIONS)
 OPTIONS(version, VERSION_OPTIONS)
 OPTIONS(help, NO_OPTIONS)
 
@@ -289,6 +290,9 @@ static const char command_worker_text[] =
         "Not for people: the runtime starts it for each worker of a model with `isolation: process`, without files, network or "
         "privileges.";
 
+static const char command_gpu_text[] =
+        "Not for people: the runtime starts it for each GPU that a model's `device` names, with the first worker that is to run there.";
+
 static const char command_version_text[] =
         "Prints one line, as `starling --version` does. With --host also what it runs on: the processor and its caches, what plans "
         "of "
@@ -358,7 +362,7 @@ bool describe_benchmark_named(const char *name, struct benchmark_description *re
 
 bool describe_is_internal(const struct command_description *command)
 {
-        static const char *const internal[] = {"compiler", "zygote", "worker"};
+        static const char *const internal[] = {"compiler", "zygote", "worker", "gpu"};
 
         for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
                 if (strcmp(command->name, internal[i]) == 0)

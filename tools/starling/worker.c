@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command.h"
+#include "gpu_process.h"
 #include "worker.h"
 
 int command_worker(int argc, char **argv)
 {
         return sl_worker_main(argc, argv);
+}
+
+int command_gpu(int argc, char **argv)
+{
+        return sl_gpu_main(argc, argv);
 }

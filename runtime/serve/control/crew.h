@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "gpu_let.h"
 #include "batch_limit.h"
 #include "worker_set.h"
 #include "seats.h"
@@ -51,7 +52,9 @@ struct sl_crew_options {
         struct sl_model *model; /* it has its plan */
         struct sl_batch_limit limit; /* of a worker without a batch size of its own */
         uint64_t dynamic_bytes;           /* of data-dependent steps, for each worker */
-        bool own_process;                 /* each worker has one */
+        bool own_process;                 /* each worker has one, or is in that of a GPU */
+        bool on_gpu;
+        struct sl_gpu_let gpu;            /* then */
         bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;

@@ -51,11 +51,11 @@ static uint32_t threads_of(const struct sl_crew_options *options, const struct s
 
 /*
  * What one worker may take: its instance, its team's scratch, its pool, what data-dependent steps make while they run, and what its
- * process shares.
+ * process shares. On a GPU the first three are in memory of the device, which its process keeps the book of.
  */
 static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t batch_max, uint32_t threads)
 {
-        uint64_t bytes = sl_job_runner_bytes(options->model->plan, batch_max);
+        uint64_t bytes = options->on_gpu ? 0 : sl_job_runner_bytes(options->model->plan, batch_max);
 
         if (sl_add_overflows(bytes, options->dynamic_bytes, &bytes) ||
                 sl_add_overflows(bytes, sl_instance_team_bytes(options->model->plan, batch_max, threads), &bytes))
@@ -213,6 +213,8 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .spin_ns = spin_ns(crew, start->let),
                         .background = start->background,
+                        .gpu = options->on_gpu ? &options->gpu : NULL,
+                        .gpu_hosts = sl_supervisor_gpu_hosts(options->supervisor),
                         .let = start->let,
                         .dispatcher = sl_dispatcher_bell(options->dispatcher),
                         .stats = start->stats,

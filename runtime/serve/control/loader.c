@@ -12,6 +12,7 @@
 #include "compile.h"
 #include "cores.h"
 #include "crew.h"
+#include "gpu_host.h"
 #include "inline_executor.h"
 #include "job_runner.h"
 #include "memory.h"
@@ -19,6 +20,7 @@
 #include "plan_fetch.h"
 #include "precision_cost.h"
 #include "stats.h"
+#include "supervisor.h"
 #include "target.h"
 
 #include <errno.h>
@@ -42,7 +44,11 @@ struct sl_load {
         uint64_t batch_bytes_max;
         char *path;       /* of the model file */
         bool compiled;    /* and not found in the cache */
-        bool own_process; /* for each worker */
+        bool own_process; /* for each worker, or that of a GPU */
+        bool on_gpu;
+        struct sl_gpu_let gpu;
+        struct sl_gpu_host *host; /* of the GPU, from ASKING on */
+        int answer_fd;            /* while ASKING; else -1 */
         bool fake;        /* predictions are zeros */
         bool fuses;       /* with others of its architecture */
         uint64_t circle;  /* and of this circle (spec.h) */
@@ -236,6 +242,8 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .warmup_ms = load->warmup_ms,
                 .threads = load->own_process ? 1 : load->threads,
                 .own_process = load->own_process,
+                .on_gpu = load->on_gpu,
+                .gpu = load->gpu,
                 .fake = load->fake,
                 .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
@@ -356,7 +364,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
                 return NULL;
         load->options = *options;
         load->options.base = sl_plan_hold(options->base);
-        load->plan_fd = -1;
+        load->plan_fd = load->answer_fd = -1;
         load->lowering = spec->lowering;
         fill_core(options, &load->lowering);
         load->batch_bytes_max = spec->batch_bytes_max;
@@ -364,7 +372,9 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->warmup_ms = spec->warmup_ms;
         load->hang_ms = spec->hang_ms;
         load->threads = spec->threads;
-        load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
+        load->own_process = spec->isolation == SL_ISOLATION_PROCESS || spec->on_gpu;
+        load->on_gpu = spec->on_gpu;
+        load->gpu = spec->gpu;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->circle = spec->fuse_circle;
         load->fuses = spec->fuse == SL_SHARING_AUTO;
@@ -374,13 +384,36 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         return sl_load_free(load);
 }
 
-static int begin(struct sl_load *load, struct sl_error *error)
+/* Without the GPU nothing is compiled for it. */
+static int ask_gpu(struct sl_load *load, struct sl_error *error)
+{
+        int r = sl_gpu_host_hold(sl_supervisor_gpu_hosts(load->options.supervisor), load->gpu.gpu,
+                load->options.runtime->compile_program, &load->host, error);
+
+        load->state = SL_LOAD_ASKING;
+        return r < 0 ? r : sl_gpu_host_ask(load->host, &load->answer_fd, error);
+}
+
+static int find_plan(struct sl_load *load, struct sl_error *error)
 {
         if (load->options.is_base) {
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);
         }
         return load->options.runtime->cache ? start_fetch(load, SL_LOAD_SEARCHING, error) : start_compilation(load, error);
+}
+
+static int begin(struct sl_load *load, struct sl_error *error)
+{
+        return load->on_gpu ? ask_gpu(load, error) : find_plan(load, error);
+}
+
+static int end_asking(struct sl_load *load, struct sl_error *error)
+{
+        int r = sl_gpu_host_answer(load->host, load->answer_fd, error);
+
+        close(sl_take_fd(&load->answer_fd));
+        return r < 0 ? r : find_plan(load, error);
 }
 
 int sl_load_new(
@@ -406,6 +439,8 @@ struct sl_load *sl_load_free(struct sl_load *load)
                 return NULL;
         sl_plan_fetch_free(load->fetch);
         sl_cleanup_fd(&load->plan_fd);
+        sl_cleanup_fd(&load->answer_fd);
+        sl_gpu_host_drop(load->host);
         sl_compile_cancel(load->compilation);
         give_compiler_memory(load);
         sl_plan_free(load->options.base);
@@ -417,6 +452,8 @@ struct sl_load *sl_load_free(struct sl_load *load)
 
 int sl_load_fd(const struct sl_load *load)
 {
+        if (load->answer_fd >= 0)
+                return load->answer_fd;
         if (load->fetch)
                 return sl_plan_fetch_fd(load->fetch);
         return load->compilation ? sl_compile_fd(load->compilation) : -1;
@@ -472,6 +509,8 @@ static int end_opening(struct sl_load *load, struct sl_error *error)
 static int advance_plan(struct sl_load *load, struct sl_error *error)
 {
         switch (load->state) {
+        case SL_LOAD_ASKING:
+                return end_asking(load, error);
         case SL_LOAD_SEARCHING:
                 end_search(load);
                 if (load->model->plan)

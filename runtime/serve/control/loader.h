@@ -22,7 +22,7 @@ struct sl_memory;
 struct sl_stats;
 struct sl_load;
 
-enum sl_load_state { SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_OPENING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
+enum sl_load_state { SL_LOAD_ASKING, SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_OPENING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
 
 struct sl_load_options {
         const struct sl_runtime_options *runtime;

@@ -140,6 +140,7 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *served)
         int result = -EIO;
 
         switch (sl_load_advance(served->load, &error)) {
+        case SL_LOAD_ASKING:
         case SL_LOAD_SEARCHING:
         case SL_LOAD_COMPILING:
         case SL_LOAD_OPENING:

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "gpu_let.h"
 #include "batching.h"
 #include "lower_options.h"
 #include "rule.h"
@@ -43,6 +44,8 @@ struct sl_model_spec {
         enum sl_sharing fuse;            /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
         uint64_t fuse_circle;            /* and with which: those that have the same; 0: any that have that */
         enum sl_isolation isolation;     /* whether each worker has a process of its own */
+        bool on_gpu;                     /* its workers are in the process of a GPU */
+        struct sl_gpu_let gpu;           /* then: of which, and on what part of it */
         enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */
         uint32_t hang_ms;                /* that such a process may have a job and answer nothing, at least; 0: any time */
         uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "gpu_host.h"
 #include "process_executor.h"
 #include "stats.h"
 
@@ -15,6 +16,7 @@
 struct sl_supervisor {
         struct sl_supervisor_options options;
         int epoll_fd;
+        struct sl_gpu_hosts gpu_hosts;
 };
 
 int sl_supervisor_new(const struct sl_supervisor_options *options, struct sl_supervisor **ret_supervisor)
@@ -42,6 +44,11 @@ struct sl_supervisor *sl_supervisor_free(struct sl_supervisor *s)
         sl_cleanup_fd(&s->epoll_fd);
         free(s);
         return NULL;
+}
+
+struct sl_gpu_hosts *sl_supervisor_gpu_hosts(struct sl_supervisor *s)
+{
+        return &s->gpu_hosts;
 }
 
 int sl_supervisor_fd(const struct sl_supervisor *s)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct sl_executor;
+struct sl_gpu_hosts;
 struct sl_supervisor;
 
 /* @say: one line of the log for a model: @event "worker-ended", "sandbox-incomplete", with the cause. */
@@ -23,6 +24,9 @@ int sl_supervisor_new(const struct sl_supervisor_options *options, struct sl_sup
 
 /* It watches nobody any more. NULL is fine. Returns NULL. */
 struct sl_supervisor *sl_supervisor_free(struct sl_supervisor *supervisor);
+
+/* The processes of GPUs, which workers that are watched hold. The supervisor's. */
+struct sl_gpu_hosts *sl_supervisor_gpu_hosts(struct sl_supervisor *supervisor);
 
 /* Readable when there is something to hear. */
 int sl_supervisor_fd(const struct sl_supervisor *supervisor);

@@ -24,6 +24,8 @@
 
 struct sl_accumulator;
 struct sl_error;
+struct sl_gpu_hosts;
+struct sl_gpu_let;
 struct sl_let;
 
 struct sl_process_executor_options {
@@ -37,6 +39,8 @@ struct sl_process_executor_options {
         uint64_t open_bytes;   /* room for each output that says only afterwards how large it is */
         uint64_t warmup_ns, spin_ns;
         bool background;
+        const struct sl_gpu_let *gpu; /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */
+        struct sl_gpu_hosts *gpu_hosts; /* where that process is, or will be */
         struct sl_let *let;
         struct sl_bell *dispatcher; /* rung when it has ended */
         struct sl_worker_stats *stats;

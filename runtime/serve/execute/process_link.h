@@ -24,6 +24,9 @@
  * the worker says once that it is ready, or why it cannot be. A job says how many regions have been sent before it, and is looked at
  * when as many have come. A packet that finds no room waits, and the job with it, and nobody else. The end of the
  * socket is the end of either process.
+ *
+ * All workers on one GPU are in one process (gpu_host.h). It has a socket of its own, by which each worker's descriptors come to it;
+ * what goes between a worker and the runtime is as above, and the end of a worker's socket is the end of that worker.
  */
 /* clang-format on */
 #pragma once
@@ -43,6 +46,17 @@
 #define SL_PROCESS_WAKE_FD     7 /* eventfd, to write to */
 #define SL_PROCESS_PLAN_FD     8
 #define SL_PROCESS_BASE_FD     9 /* where the plan has a base */
+
+/* The process of a GPU, whose number is the second argument: its descriptor, by which such a packet brings each worker's. */
+#define SL_PROCESS_GPU_COMMAND "gpu"
+#define SL_PROCESS_GPU_FD      3
+
+enum { SL_ATTACH_SOCKET, SL_ATTACH_ORDER, SL_ATTACH_REPLY, SL_ATTACH_VERDICTS, SL_ATTACH_WAKE, SL_ATTACH_PLAN, SL_ATTACH_BASE };
+#define SL_ATTACH_FDS_MAX 7 /* without a base: one less; the socket alone: to be told whether the GPU can be used */
+
+struct sl_process_attach {
+        uint32_t n_fds;
+};
 
 #define SL_PROCESS_ANSWERS (SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX)
 _Static_assert((SL_PROCESS_ANSWERS & (SL_PROCESS_ANSWERS - 1)) == 0, "indices wrap with the ring");
@@ -87,6 +101,7 @@ enum sl_process_packet_kind {
         SL_PROCESS_MAP,    /* to the worker, with a descriptor: the region has these bytes */
         SL_PROCESS_FORGET, /* to the worker: nothing will name the region any more */
         SL_PROCESS_READY,  /* to the runtime, once: status, and what the first sample took */
+        SL_PROCESS_LOST,   /* to the runtime, once and last: its GPU is lost, the text says how */
 };
 
 struct sl_process_packet {
@@ -107,6 +122,7 @@ struct sl_process_start {
         uint32_t has_base;   /* there is a base plan */
         uint32_t background; /* something is served meanwhile: the start gives way to it */
         uint32_t fake;       /* predictions are zeros: job_runner.h */
+        uint32_t percent;    /* on a GPU: of its multiprocessors */
         int32_t parent;      /* process id of the runtime */
         uint64_t order_bytes, reply_bytes, verdicts_bytes;
         uint64_t memory_bytes; /* that its instance and its pool take */

@@ -22,7 +22,8 @@ struct sl_process {
         struct sl_process_order *order;
         struct sl_process_reply *reply;
         int socket_fd, pid_fd;
-        pid_t pid;       /* 0: it has been reaped, or never was */
+        pid_t pid;       /* 0: it has been reaped, or never was; on a GPU always */
+        struct sl_gpu_host *host; /* whose process it shares, on a GPU; else NULL */
         char ended[160]; /* why; written before S1 */
 
         /* control, which looks whether it hangs */

@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_spawn.h"
+#include "gpu_host.h"
+#include "gpu_let.h"
 #include "let.h"
 #include "process_packet.h"
 
@@ -130,12 +132,29 @@ static int spawn_worker(struct sl_process *p, const struct worker_fds *fds, stru
         return p->pid_fd < 0 ? sl_error_set(error, errno, "its process cannot be watched: %s", strerror(errno)) : 0;
 }
 
+static int attach_worker(struct sl_process *p, const struct worker_fds *fds, struct sl_error *error)
+{
+        const int ends[SL_ATTACH_FDS_MAX] = {
+                [SL_ATTACH_SOCKET] = fds->socket,
+                [SL_ATTACH_ORDER] = fds->order,
+                [SL_ATTACH_REPLY] = fds->reply,
+                [SL_ATTACH_VERDICTS] = fds->verdicts,
+                [SL_ATTACH_WAKE] = p->common.wake_fd,
+                [SL_ATTACH_PLAN] = fds->plan,
+                [SL_ATTACH_BASE] = fds->base,
+        };
+        int r = sl_gpu_host_hold(p->options.gpu_hosts, p->options.gpu->gpu, p->options.program, &p->host, error);
+
+        return r < 0 ? r : sl_gpu_host_attach(p->host, ends, SL_ATTACH_FDS_MAX - (fds->base < 0), error);
+}
+
 static int send_start(struct sl_process *p, bool has_base, struct sl_error *error)
 {
         const struct sl_process_start start = {
                 .kind = SL_PROCESS_START,
                 .batch_max = p->common.batch_max,
                 .fake = p->options.fake,
+                .percent = p->options.gpu ? p->options.gpu->percent : 0,
                 .n_regions = p->options.regions->n_max,
                 .has_base = has_base,
                 .background = p->options.background,
@@ -176,7 +195,7 @@ int sl_process_start(struct sl_process *p, struct sl_error *error)
         if (r == 0)
                 r = make_channels(p, &fds, error);
         if (r == 0)
-                r = spawn_worker(p, &fds, error);
+                r = p->options.gpu ? attach_worker(p, &fds, error) : spawn_worker(p, &fds, error);
         if (r == 0)
                 r = send_start(p, fds.base >= 0, error);
         if (r == 0) {
@@ -189,7 +208,9 @@ int sl_process_start(struct sl_process *p, struct sl_error *error)
 /* It is about to be reaped; the number is not used again before. */
 void sl_process_kill(struct sl_process *p)
 {
-        if (p->pid_fd >= 0)
+        if (p->host)
+                sl_gpu_host_kill(p->host);
+        else if (p->pid_fd >= 0)
                 (void)syscall(SYS_pidfd_send_signal, p->pid_fd, SIGKILL, NULL, 0);
         else if (p->pid) /* it could not be watched, and nobody else knows it */
                 (void)kill(p->pid, SIGKILL);
@@ -212,17 +233,39 @@ static void note_end(struct sl_process *p, const siginfo_t *status)
                         strsignal(status->si_status));
 }
 
+/* It has closed its socket, and may do anything else still. Of a GPU's process, all workers have ended with it. */
+static void end_process(struct sl_process *p, siginfo_t *ret_status)
+{
+        if (p->host) {
+                sl_gpu_host_end(p->host, ret_status);
+                return;
+        }
+        sl_process_kill(p);
+        process_reap(p, ret_status);
+}
+
+/* A worker that says why it cannot start leaves the others of its GPU alone: the process has given it up. */
 static int process_ended(struct sl_process *p, int status, struct sl_error *error)
 {
         siginfo_t end;
 
-        sl_process_kill(p); /* it has closed its socket, and may do anything else still */
-        process_reap(p, &end);
+        if (!p->host || !p->ended[0])
+                end_process(p, &end);
         if (!p->ended[0])
                 note_end(p, &end);
         sl_executor_say(&p->common, status, p->common.first_ns);
         sl_bell_ring(p->options.dispatcher, NULL);
         return sl_error_set(error, -status, "%s", p->ended);
+}
+
+/* All workers of its process are, which ends: who comes next gets another one. */
+static int worker_lost(struct sl_process *p, const char *text, struct sl_error *error)
+{
+        siginfo_t status;
+
+        snprintf(p->ended, sizeof(p->ended), "%.150s", text);
+        sl_gpu_host_end(p->host, &status);
+        return process_ended(p, -ECHILD, error);
 }
 
 int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_warning, struct sl_error *error)
@@ -236,6 +279,8 @@ int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_
                 return sl_error_set(error, -sl_executor_started(executor), "%s", p->ended);
         while ((r = sl_process_packet_receive(p->socket_fd, &packet, sizeof(packet), NULL)) > 0) {
                 packet.text[sizeof(packet.text) - 1] = 0;
+                if (r == sizeof(packet) && packet.kind == SL_PROCESS_LOST && p->host)
+                        return worker_lost(p, packet.text, error);
                 if (r != sizeof(packet) || packet.kind != SL_PROCESS_READY || sl_executor_started(executor) == SL_EXECUTOR_READY)
                         return process_ended(p, -ECHILD, error);
                 if (packet.status) {
@@ -266,7 +311,9 @@ bool sl_process_executor_was_useful(const struct sl_executor *executor)
 
 int sl_process_executor_pid(const struct sl_executor *executor)
 {
-        return sl_process_of(executor)->pid;
+        const struct sl_process *p = sl_process_of((struct sl_executor *)executor);
+
+        return p->host ? sl_gpu_host_pid(p->host) : p->pid;
 }
 
 void sl_process_executor_kill(struct sl_executor *executor)
@@ -284,6 +331,7 @@ void sl_process_stop(struct sl_process *p)
                 process_reap(p, &status);
         }
         sl_cleanup_fd(&p->socket_fd);
+        p->host = sl_gpu_host_drop(p->host);
         sl_cleanup_fd(&p->pid_fd);
         sl_cleanup_fd(&p->common.wake_fd);
         sl_mapping_free(&p->order_map);

@@ -152,7 +152,7 @@ static void worker_answer(void *context, const struct sl_job *job, struct sl_pre
 {
         struct worker *w = context;
 
-        sl_worker_link_answer(&w->link, job, prediction);
+        sl_worker_link_answer(&w->link, sl_worker_link_slot(&w->link), job, prediction);
 }
 
 static bool all_reach(struct worker *w)
@@ -167,7 +167,8 @@ static bool all_reach(struct worker *w)
 static void refuse_job(struct worker *w)
 {
         for (uint32_t i = 0; i < w->job->n_pieces; i++)
-                sl_worker_link_answer(&w->link, w->job, &(struct sl_prediction){.piece = i, .status = -ENOMEM});
+                sl_worker_link_answer(
+                        &w->link, sl_worker_link_slot(&w->link), w->job, &(struct sl_prediction){.piece = i, .status = -ENOMEM});
 }
 
 static void worker_serve(struct worker *w)
@@ -193,10 +194,7 @@ static void worker_end(struct worker *w)
         sl_job_runner_free(w->runner);
         sl_plan_free(w->plan);
         sl_plan_free(w->base);
-        sl_regions_free(w->link.regions);
-        sl_mapping_free(&w->link.order_map);
-        sl_mapping_free(&w->link.reply_map);
-        sl_mapping_free(&w->link.verdicts_map);
+        sl_worker_link_end(&w->link);
         free(w->job);
         free(w);
 }
@@ -217,6 +215,8 @@ static void ignore_signals(void)
 
 int sl_worker_main(int argc, char **argv)
 {
+        const struct sl_worker_fds fds = {
+                SL_PROCESS_SOCKET_FD, SL_PROCESS_ORDER_FD, SL_PROCESS_REPLY_FD, SL_PROCESS_VERDICTS_FD, SL_PROCESS_WAKE_FD};
         struct worker *w = calloc(1, sizeof(*w));
         struct sl_error error = {""};
         int r;
@@ -224,7 +224,7 @@ int sl_worker_main(int argc, char **argv)
         (void)argc;
         (void)argv;
         ignore_signals();
-        if (!w || sl_worker_link_begin(&w->link) < 0)
+        if (!w || sl_worker_link_begin(&w->link, &fds) < 0)
                 return 1;
         r = worker_prepare(w, &error);
         sl_worker_link_ready(&w->link, r, w->warm_up.first_ns, r < 0 ? error.text : w->missing);

@@ -19,9 +19,9 @@
 /* A sleep is an insurance against a wake-up that is lost, and the time that a region may stay mapped that is to be forgotten. */
 #define SLEEP_LIMIT_S 1
 
-static int wait_for_packet(void)
+static int wait_for_packet(const struct sl_worker_link *link)
 {
-        struct pollfd socket = {.fd = SL_PROCESS_SOCKET_FD, .events = POLLIN};
+        struct pollfd socket = {.fd = link->fds.socket, .events = POLLIN};
         int n;
 
         do
@@ -30,25 +30,28 @@ static int wait_for_packet(void)
         return n < 0 ? -errno : 0;
 }
 
-int sl_worker_link_begin(struct sl_worker_link *link)
+int sl_worker_link_begin(struct sl_worker_link *link, const struct sl_worker_fds *fds)
 {
-        int r = wait_for_packet();
+        int r;
 
+        link->fds = *fds;
+        r = wait_for_packet(link);
         if (r == 0)
-                r = sl_process_packet_receive(SL_PROCESS_SOCKET_FD, &link->start, sizeof(link->start), NULL);
+                r = sl_process_packet_receive(link->fds.socket, &link->start, sizeof(link->start), NULL);
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
         return r == sizeof(link->start) && link->start.kind == SL_PROCESS_START ? 0 : -EPROTO;
 }
 
-static int map_segment(int fd, uint64_t bytes, bool writable, struct sl_mapping *ret_mapping, struct sl_error *error)
+static int map_segment(int *fd, uint64_t bytes, bool writable, struct sl_mapping *ret_mapping, struct sl_error *error)
 {
-        void *base = mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+        void *base = mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, *fd, 0);
 
         if (base == MAP_FAILED)
                 return sl_error_set(
                         error, errno, "%llu shared bytes cannot be mapped: %s", (unsigned long long)bytes, strerror(errno));
-        close(fd);
+        sl_cleanup_fd(fd);
+        *fd = -1;
         *ret_mapping = (struct sl_mapping){.base = base, .bytes = bytes};
         return 0;
 }
@@ -56,12 +59,12 @@ static int map_segment(int fd, uint64_t bytes, bool writable, struct sl_mapping 
 int sl_worker_link_map(struct sl_worker_link *link, struct sl_error *error)
 {
         const struct sl_process_start *start = &link->start;
-        int r = map_segment(SL_PROCESS_ORDER_FD, start->order_bytes, false, &link->order_map, error);
+        int r = map_segment(&link->fds.order, start->order_bytes, false, &link->order_map, error);
 
         if (r == 0)
-                r = map_segment(SL_PROCESS_REPLY_FD, start->reply_bytes, true, &link->reply_map, error);
+                r = map_segment(&link->fds.reply, start->reply_bytes, true, &link->reply_map, error);
         if (r == 0)
-                r = map_segment(SL_PROCESS_VERDICTS_FD, start->verdicts_bytes, false, &link->verdicts_map, error);
+                r = map_segment(&link->fds.verdicts, start->verdicts_bytes, false, &link->verdicts_map, error);
         if (r == 0 && sl_regions_new(start->n_regions + 1, &link->regions) < 0)
                 r = sl_error_set(error, ENOMEM, "no memory for %u regions", start->n_regions);
         if (r < 0)
@@ -78,6 +81,8 @@ static void region_forget(struct sl_worker_link *link, uint32_t region)
 {
         struct sl_mapped_region *mapped = &link->regions->at[region];
 
+        if (mapped->base && link->unmapping)
+                link->unmapping(link->context, region);
         if (mapped->base)
                 munmap(mapped->base, mapped->bytes);
         *mapped = (struct sl_mapped_region){.fd = -1};
@@ -91,6 +96,8 @@ static void region_map(struct sl_worker_link *link, uint32_t region, uint64_t by
         base = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
         if (base != MAP_FAILED)
                 link->regions->at[region] = (struct sl_mapped_region){.base = base, .bytes = bytes, .fd = -1};
+        if (base != MAP_FAILED && link->mapped)
+                link->mapped(link->context, region);
         link->n_maps++;
 }
 
@@ -99,7 +106,7 @@ static bool hear_packet(struct sl_worker_link *link)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_process_packet packet;
-        int r = sl_process_packet_receive(SL_PROCESS_SOCKET_FD, &packet, sizeof(packet), &fd);
+        int r = sl_process_packet_receive(link->fds.socket, &packet, sizeof(packet), &fd);
 
         if (r == -EAGAIN)
                 return false;
@@ -116,7 +123,7 @@ static bool hear_packet(struct sl_worker_link *link)
 static void ring_runtime(struct sl_worker_link *link)
 {
         if (atomic_load_explicit(&link->order->listening, memory_order_seq_cst))
-                (void)!write(SL_PROCESS_WAKE_FD, &(uint64_t){1}, sizeof(uint64_t));
+                (void)!write(link->fds.wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 /* All that there are: what found no room can come. Return: false: there was none. */
@@ -135,11 +142,14 @@ static bool hear_packets(struct sl_worker_link *link)
 
 /* ---- jobs ---- */
 
+bool sl_worker_link_waits(const struct sl_worker_link *link)
+{
+        return atomic_load_explicit(&link->order->given, memory_order_acquire) != link->taken; /* X2 */
+}
+
 static bool job_waits(void *worker_link)
 {
-        const struct sl_worker_link *link = worker_link;
-
-        return atomic_load_explicit(&link->order->given, memory_order_acquire) != link->taken; /* X2 */
+        return sl_worker_link_waits(worker_link);
 }
 
 bool sl_worker_link_look(struct sl_worker_link *link)
@@ -147,16 +157,32 @@ bool sl_worker_link_look(struct sl_worker_link *link)
         return sl_idle_spin(link->start.spin_ns, job_waits, link);
 }
 
+void sl_worker_link_hear(struct sl_worker_link *link)
+{
+        (void)hear_packets(link);
+}
+
+bool sl_worker_link_doze(struct sl_worker_link *link, uint32_t *ret_rung)
+{
+        *ret_rung = atomic_load_explicit(&link->order->rung, memory_order_acquire);
+        atomic_store_explicit(&link->reply->sleeping, 1, memory_order_seq_cst);
+        (void)hear_packets(link);
+        return !link->ended && atomic_load_explicit(&link->order->given, memory_order_seq_cst) == link->taken;
+}
+
+void sl_worker_link_rouse(struct sl_worker_link *link)
+{
+        atomic_store_explicit(&link->reply->sleeping, 0, memory_order_relaxed);
+}
+
 void sl_worker_link_sleep(struct sl_worker_link *link)
 {
         const struct timespec limit = {.tv_sec = SLEEP_LIMIT_S};
-        uint32_t rung = atomic_load_explicit(&link->order->rung, memory_order_acquire);
+        uint32_t rung;
 
-        atomic_store_explicit(&link->reply->sleeping, 1, memory_order_seq_cst);
-        (void)hear_packets(link);
-        if (!link->ended && atomic_load_explicit(&link->order->given, memory_order_seq_cst) == link->taken)
+        if (sl_worker_link_doze(link, &rung))
                 (void)syscall(SYS_futex, &link->order->rung, FUTEX_WAIT, rung, &limit, NULL, 0);
-        atomic_store_explicit(&link->reply->sleeping, 0, memory_order_relaxed);
+        sl_worker_link_rouse(link);
 }
 
 static void copy_job(const struct sl_job *from, struct sl_job *to)
@@ -184,7 +210,7 @@ void sl_worker_link_take(struct sl_worker_link *link, struct sl_job *job)
         atomic_store_explicit(&link->reply->begun, link->taken, memory_order_relaxed);
         while (lacks_maps(link, ordered) && !link->ended)
                 if (!hear_packets(link))
-                        wait_for_packet();
+                        wait_for_packet(link);
         copy_job(&ordered->job, job);
 }
 
@@ -198,10 +224,10 @@ bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *jo
         return true;
 }
 
-void sl_worker_link_answer(struct sl_worker_link *link, const struct sl_job *job, const struct sl_prediction *prediction)
+void sl_worker_link_answer(
+        struct sl_worker_link *link, uint32_t slot, const struct sl_job *job, const struct sl_prediction *prediction)
 {
         struct sl_process_reply *reply = link->reply;
-        uint32_t slot = (link->taken - 1) % SL_EXECUTOR_JOBS_MAX;
 
         if (prediction->explained)
                 reply->faults[slot][prediction->piece] = job->faults[prediction->piece];
@@ -217,6 +243,21 @@ void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t firs
                 .kind = SL_PROCESS_READY, .status = status, .first_ns = first_ns, .lacks_sandbox = status == 0 && text};
 
         snprintf(packet.text, sizeof(packet.text), "%s", text ? text : "");
-        if (sl_process_packet_send(SL_PROCESS_SOCKET_FD, &packet, sizeof(packet), -1) < 0)
+        if (sl_process_packet_send(link->fds.socket, &packet, sizeof(packet), -1) < 0)
                 link->ended = true;
+}
+
+void sl_worker_link_end(struct sl_worker_link *link)
+{
+        for (uint32_t i = 0; link->regions && i < link->start.n_regions; i++)
+                region_forget(link, i);
+        sl_regions_free(link->regions);
+        sl_mapping_free(&link->order_map);
+        sl_mapping_free(&link->reply_map);
+        sl_mapping_free(&link->verdicts_map);
+        sl_cleanup_fd(&link->fds.socket);
+        sl_cleanup_fd(&link->fds.order);
+        sl_cleanup_fd(&link->fds.reply);
+        sl_cleanup_fd(&link->fds.verdicts);
+        sl_cleanup_fd(&link->fds.wake);
 }

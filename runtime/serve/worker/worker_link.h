@@ -10,7 +10,14 @@
 #include "segment.h"
 
 struct sl_error;
+
+/* What the runtime has handed over: the link's. */
+struct sl_worker_fds {
+        int socket, order, reply, verdicts, wake;
+};
+
 struct sl_worker_link {
+        struct sl_worker_fds fds;
         struct sl_process_start start;
         struct sl_mapping order_map, reply_map, verdicts_map;
         const struct sl_process_order *order;
@@ -20,10 +27,18 @@ struct sl_worker_link {
         uint32_t taken;             /* jobs */
         uint32_t answered;
         bool ended; /* the runtime is gone */
+
+        /* Who is told of regions: one is mapped, one is about to be unmapped. NULL: nobody. */
+        void (*mapped)(void *context, uint32_t region);
+        void (*unmapping)(void *context, uint32_t region);
+        void *context;
 };
 
 /* Waits for what to do. Return: 0; -EPIPE the runtime is gone; -EPROTO. */
-int sl_worker_link_begin(struct sl_worker_link *link);
+int sl_worker_link_begin(struct sl_worker_link *link, const struct sl_worker_fds *fds);
+
+/* Unmaps and closes whatever there is. */
+void sl_worker_link_end(struct sl_worker_link *link);
 
 /* Maps what is shared. Return: 0; -errno with a text. */
 int sl_worker_link_map(struct sl_worker_link *link, struct sl_error *error);
@@ -34,14 +49,34 @@ bool sl_worker_link_look(struct sl_worker_link *link);
 /* Sleeps until there is one, for a second at most, and hears what regions are to be forgotten. */
 void sl_worker_link_sleep(struct sl_worker_link *link);
 
+/*
+ * The same for who has several links: about to sleep, until @ret_rung is no longer what the link's `rung` says. False: there is a
+ * job, or the runtime is gone. Then awake, in either case.
+ */
+bool sl_worker_link_doze(struct sl_worker_link *link, uint32_t *ret_rung);
+void sl_worker_link_rouse(struct sl_worker_link *link);
+
+/* Hears what has come, without waiting. */
+void sl_worker_link_hear(struct sl_worker_link *link);
+
+/* There is a job that has not been taken. */
+bool sl_worker_link_waits(const struct sl_worker_link *link);
+
+/* That of the job that was taken last. */
+static inline uint32_t sl_worker_link_slot(const struct sl_worker_link *link)
+{
+        return (link->taken - 1) % SL_EXECUTOR_JOBS_MAX;
+}
+
 /* The next job, copied to @job; its regions are mapped, or their base is NULL. Before: there is one. */
 void sl_worker_link_take(struct sl_worker_link *link, struct sl_job *job);
 
 /* Every place of the piece can be reached. */
 bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *job, uint32_t piece);
 
-/* Of the job that was taken last. */
-void sl_worker_link_answer(struct sl_worker_link *link, const struct sl_job *job, const struct sl_prediction *prediction);
+/* Of the oldest job that is not answered, which is in that slot. */
+void sl_worker_link_answer(
+        struct sl_worker_link *link, uint32_t slot, const struct sl_job *job, const struct sl_prediction *prediction);
 
 /* @status: 0, or why it cannot start. @text: what the sandbox lacks (or NULL), or why. */
 void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t first_ns, const char *text);

@@ -14,7 +14,7 @@
 static void answer_with_figures(struct sl_worker_link *link, const struct sl_job *job)
 {
         for (uint32_t i = 0; i < job->n_pieces; i++)
-                sl_worker_link_answer(link, job,
+                sl_worker_link_answer(link, sl_worker_link_slot(link), job,
                         &(struct sl_prediction){.piece = i,
                                 .batches = UINT32_MAX,
                                 .started_ns = UINT64_MAX,
@@ -39,19 +39,21 @@ static void lie(struct sl_worker_link *link, const struct sl_job *job, const cha
                 answer.piece = job->n_pieces;
         if (!strcmp(how, "status"))
                 answer.status = -EPERM;
-        sl_worker_link_answer(link, job, &answer);
+        sl_worker_link_answer(link, sl_worker_link_slot(link), job, &answer);
         if (!strcmp(how, "twice"))
-                sl_worker_link_answer(link, job, &answer);
+                sl_worker_link_answer(link, sl_worker_link_slot(link), job, &answer);
 }
 
 int main(void)
 {
+        const struct sl_worker_fds fds = {SL_PROCESS_SOCKET_FD, SL_PROCESS_ORDER_FD, SL_PROCESS_REPLY_FD, SL_PROCESS_VERDICTS_FD,
+                SL_PROCESS_WAKE_FD};
         struct sl_job *job = calloc(1, sl_job_bytes(1, 1));
         struct sl_worker_link link = {0};
         struct sl_error error;
         const char *how = getenv("STARLING_LIE");
 
-        if (!job || !how || sl_worker_link_begin(&link) < 0 || sl_worker_link_map(&link, &error) < 0)
+        if (!job || !how || sl_worker_link_begin(&link, &fds) < 0 || sl_worker_link_map(&link, &error) < 0)
                 return 1;
         while (!strcmp(how, "silence"))
                 pause();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "program.h"
+#include "gpu_program.h"
 
 #include "base/bytes.h"
 #include "base/cleanup.h"

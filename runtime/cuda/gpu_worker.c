@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker.h"
+#include "gpu_worker.h"
 
 #include "base/bytes.h"
 #include "base/cleanup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One model's plan on one GPU, for all workers of all batch sizes: its constants, copied once, and the pool that its samples come
- * to. What a worker has for itself is its workspace, by the plan's static memory plan, and its ports (worker.h).
+ * to. What a worker has for itself is its workspace, by the plan's static memory plan, and its ports (gpu_worker.h).
  *
  * Sources: E2bird (W. Cui et al., 2022), sections 5 and 6.2, whose workers share the weights and reuse the memory of intermediates.
  *

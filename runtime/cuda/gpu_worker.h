@@ -23,7 +23,7 @@
 
 #include "green.h"
 #include "job_cuts.h"
-#include "program.h"
+#include "gpu_program.h"
 
 #include <stdbool.h>
 

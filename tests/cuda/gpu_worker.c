@@ -3,7 +3,7 @@
  * Programs and workers on a driver that does things late and in any order: what jobs get is what `ref` computes of their samples,
  * graphs are captured once, memory is counted and shared, and what fails says so and leaves nothing.
  */
-#include "worker.h"
+#include "gpu_worker.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

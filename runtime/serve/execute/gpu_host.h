@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of GPUs, one for each, which start when the first worker is to run there and end with the last: all of CUDA is in
+ * them (serve/gpu/). An executor holds its process, hands it what a worker shares with the runtime (process_link.h), and is then
+ * like one that has a process of its own. When such a process is gone, so are all workers in it; who comes next gets a new one.
+ *
+ * Threads: control's. sl_gpu_host_kill(): any, while it is held.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sl_error;
+struct sl_gpu_host;
+
+struct sl_gpu_hosts {
+        struct sl_gpu_host *first;
+};
+
+/* The process of GPU @gpu, held once more. @program: as of a process executor. Return: 0; -errno with a text. */
+int sl_gpu_host_hold(
+        struct sl_gpu_hosts *hosts, uint32_t gpu, const char *program, struct sl_gpu_host **ret_host, struct sl_error *error);
+
+/* NULL is fine. Returns NULL. The last one ends the process. */
+struct sl_gpu_host *sl_gpu_host_drop(struct sl_gpu_host *host);
+
+/* A worker more: its descriptors, in the order of SL_ATTACH_*. They stay the caller's. Return: 0; -errno with a text. */
+int sl_gpu_host_attach(struct sl_gpu_host *host, const int *fds, uint32_t n_fds, struct sl_error *error);
+
+/*
+ * Asks whether the GPU can be used, before anything is made for it: the answer comes to *ret_fd, the caller's, which is readable
+ * then. Return: 0; -errno with a text.
+ */
+int sl_gpu_host_ask(struct sl_gpu_host *host, int *ret_fd, struct sl_error *error);
+
+/* The answer. Return: 0 it can; -errno with the one line that says why not. */
+int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, struct sl_error *error);
+
+/* Soon afterwards its workers hear that it has ended. */
+void sl_gpu_host_kill(const struct sl_gpu_host *host);
+
+/* It has ended, or is killed now: how. Nobody gets it any more. */
+void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status);
+
+pid_t sl_gpu_host_pid(const struct sl_gpu_host *host);

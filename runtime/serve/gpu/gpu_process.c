@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu_process.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "gpu_attach.h"
+#include "gpu_programs.h"
+#include "gpu_seat.h"
+#include "gpu_sleep.h"
+#include "landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define SEATS_MAX 128
+
+/* Of a sleep: what may wait for the next look, a worker that comes or goes. */
+#define SLEEP_NS (50 * SL_NS_PER_MS)
+
+/* Turns of the loop between two such looks while there is work. */
+#define TURNS_PER_LOOK 1024
+
+/* After the last job, before it sleeps. */
+#define SPIN_NS (50 * 1000ull)
+
+struct process {
+        struct sl_cuda_driver driver;
+        struct sl_cuda_device device;
+        struct sl_gpu gpu;
+        struct sl_gpu_programs *programs;
+        int fault;                  /* why there is no device; 0: there is one */
+        struct sl_error fault_text; /* in words */
+        uint32_t n_seats;
+        struct sl_gpu_seat *seats[SEATS_MAX];
+        bool ended; /* the runtime is gone */
+        bool lost;  /* the device is */
+};
+
+/* ---- its start ---- */
+
+static void ignore_signals(void)
+{
+        signal(SIGHUP, SIG_IGN);
+        signal(SIGINT, SIG_IGN);
+        signal(SIGQUIT, SIG_IGN);
+        signal(SIGTERM, SIG_IGN);
+}
+
+static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
+{
+        int r = sl_cuda_driver_open(NULL, &p->driver, error);
+
+        if (r == 0)
+                r = sl_cuda_device_open(&p->driver, number, &p->device, error);
+        if (r == 0)
+                r = sl_gpu_init(&p->gpu, &p->device, 0, error);
+        if (r < 0)
+                return r;
+        p->programs = calloc(1, sizeof(*p->programs));
+        return p->programs ? sl_gpu_programs_init(p->programs, &p->gpu, error) : sl_error_set(error, ENOMEM, "no memory");
+}
+
+/*
+ * It can open what lies in the system's folders, for the driver loads code late; what is open stays so. Calls are not filtered: the
+ * driver makes threads and asks its device nodes, in ways that are nobody's list.
+ */
+static void enter_sandbox(void)
+{
+        static const char *const folders[] = {"/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"};
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        (void)sl_landlock_enter(folders, sizeof(folders) / sizeof(folders[0]));
+}
+
+/* ---- workers that come and go ---- */
+
+static void answer(struct sl_gpu_attach *attach, int status, const char *why)
+{
+        sl_worker_link_ready(&attach->link, status, 0, status < 0 ? why : NULL);
+        sl_worker_link_end(&attach->link);
+}
+
+/* What a first sample has lost is lost for all. */
+static void add_seat(struct process *p, struct sl_gpu_attach *attach)
+{
+        int r = 0;
+
+        if (p->fault || attach->asks)
+                answer(attach, p->fault, p->fault_text.text);
+        else if (p->n_seats == SEATS_MAX)
+                answer(attach, -ENOMEM, "a GPU has room for 128 workers");
+        else
+                r = sl_gpu_seat_new(attach, p->programs, &p->seats[p->n_seats]);
+        if (!p->fault && !attach->asks && r == 0 && p->n_seats < SEATS_MAX)
+                p->n_seats++;
+        p->lost |= r == -EIO;
+        sl_cleanup_fd(&attach->plan_fd);
+        sl_cleanup_fd(&attach->base_fd);
+}
+
+static void receive_workers(struct process *p)
+{
+        struct sl_gpu_attach attach;
+        int r;
+
+        while ((r = sl_gpu_attach_receive(&attach)) == 1)
+                add_seat(p, &attach);
+        p->ended |= r < 0;
+}
+
+static void look_around(struct process *p)
+{
+        receive_workers(p);
+        for (uint32_t i = p->n_seats; i-- > 0;) {
+                sl_worker_link_hear(sl_gpu_seat_link(p->seats[i]));
+                if (!sl_gpu_seat_link(p->seats[i])->ended)
+                        continue;
+                sl_gpu_seat_free(p->seats[i]);
+                p->seats[i] = p->seats[--p->n_seats];
+        }
+}
+
+/* ---- what it does ---- */
+
+static bool is_busy(const struct process *p)
+{
+        for (uint32_t i = 0; i < p->n_seats; i++)
+                if (sl_gpu_seat_is_busy(p->seats[i]))
+                        return true;
+        return false;
+}
+
+/* Nothing that is done on the device works again: everybody is told, and the process ends. */
+static bool is_lost(struct process *p)
+{
+        struct sl_error why = {""};
+
+        for (uint32_t i = 0; i < p->n_seats && !why.text[0]; i++)
+                (void)sl_gpu_seat_lost(p->seats[i], &why);
+        for (uint32_t i = 0; i < p->n_seats && why.text[0]; i++)
+                sl_gpu_seat_give_up(p->seats[i], why.text);
+        return why.text[0];
+}
+
+static void sleep_on_all(struct process *p)
+{
+        const _Atomic uint32_t *words[SEATS_MAX] = {NULL};
+        uint32_t values[SEATS_MAX] = {0}, n = p->n_seats;
+        bool idle = true;
+
+        for (uint32_t i = 0; i < n; i++) {
+                struct sl_worker_link *link = sl_gpu_seat_link(p->seats[i]);
+
+                words[i] = &link->order->rung;
+                idle &= sl_worker_link_doze(link, &values[i]);
+        }
+        if (idle)
+                sl_gpu_sleep(words, values, n, SLEEP_NS);
+        for (uint32_t i = 0; i < n; i++)
+                sl_worker_link_rouse(sl_gpu_seat_link(p->seats[i]));
+}
+
+static int serve(struct process *p)
+{
+        uint64_t quiet_ns = sl_clock_ns();
+
+        for (uint32_t turn = 0; !p->ended; turn++) {
+                bool moved = false;
+
+                for (uint32_t i = 0; i < p->n_seats; i++)
+                        moved |= sl_gpu_seat_go_on(p->seats[i]);
+                if (is_lost(p) || p->lost)
+                        return 2;
+                if (turn % TURNS_PER_LOOK == 0)
+                        look_around(p);
+                if (moved || is_busy(p)) {
+                        quiet_ns = sl_clock_ns();
+                } else if (sl_clock_ns() - quiet_ns > SPIN_NS) {
+                        look_around(p);
+                        if (!p->n_seats && !p->ended)
+                                sl_gpu_attach_wait();
+                        else
+                                sleep_on_all(p);
+                }
+        }
+        return 0;
+}
+
+static void process_end(struct process *p)
+{
+        for (uint32_t i = 0; i < p->n_seats; i++)
+                sl_gpu_seat_free(p->seats[i]);
+        free(p->programs);
+        sl_cuda_device_close(&p->device);
+        sl_cuda_driver_close(&p->driver);
+        free(p);
+}
+
+int sl_gpu_main(int argc, char **argv)
+{
+        struct process *p = calloc(1, sizeof(*p));
+        char *end = NULL;
+        unsigned long number = argc > 1 ? strtoul(argv[1], &end, 10) : 0;
+        int r;
+
+        ignore_signals();
+        if (!p || argc != 2 || *end) {
+                free(p);
+                return 1;
+        }
+        p->fault = open_gpu(p, (uint32_t)number, &p->fault_text);
+        enter_sandbox();
+        r = serve(p);
+        if (r == 2) /* what it has on the device cannot even be given back */
+                _exit(r);
+        process_end(p);
+        return r;
+}

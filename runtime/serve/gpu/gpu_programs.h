@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plans that are on the GPU, and the lets: workers of one plan share it with its weights, workers of one percentage the let.
+ * One thread.
+ */
+#pragma once
+
+#include "green.h"
+#include "gpu_program.h"
+
+#define SL_GPU_PROGRAMS_MAX 128
+
+struct sl_gpu_programs {
+        struct sl_gpu *gpu;
+        struct sl_greens greens;
+        struct {
+                uint32_t n_workers; /* 0: the row is free */
+                struct sl_plan *base, *plan;
+                struct sl_gpu_program *program;
+        } plans[SL_GPU_PROGRAMS_MAX];
+        struct {
+                uint32_t n_workers; /* the same */
+                uint32_t percent;
+                struct sl_green *green;
+        } lets[SL_LET_ATOMS_MAX];
+};
+
+/* What a worker has of them. */
+struct sl_gpu_share {
+        uint32_t plan, let; /* rows; of the whole device, no let: UINT32_MAX */
+};
+
+/* Return: 0; what sl_cuda_errno() says. */
+int sl_gpu_programs_init(struct sl_gpu_programs *programs, struct sl_gpu *gpu, struct sl_error *error);
+
+/*
+ * A worker of the plan in a file, whose base has another, or is -1, with so many per cent of the multiprocessors. The descriptors
+ * stay the caller's. Return: 0; -ENOMEM, -EBUSY, ... with the line.
+ */
+int sl_gpu_programs_take(struct sl_gpu_programs *programs, int plan_fd, int base_fd, uint32_t percent,
+        struct sl_gpu_share *ret_share, struct sl_error *error);
+
+/* Its worker is freed. */
+void sl_gpu_programs_give_back(struct sl_gpu_programs *programs, const struct sl_gpu_share *share);
+
+struct sl_gpu_program *sl_gpu_programs_program(const struct sl_gpu_programs *programs, const struct sl_gpu_share *share);
+struct sl_green *sl_gpu_programs_green(const struct sl_gpu_programs *programs, const struct sl_gpu_share *share);

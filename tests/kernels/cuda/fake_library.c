@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
+ * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), and with FAKE_CUDA_LOSE_AT the launch of a graph, from 1 on, at
+ * which the device is lost.
+ */
+#include "fake_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+static struct sl_cuda_driver driver;
+
+static unsigned long long number(const char *name, unsigned long long standard)
+{
+        const char *text = getenv(name);
+
+        return text ? strtoull(text, NULL, 10) : standard;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+        struct fake_cuda_options options = fake_cuda_defaults();
+
+        options.n_devices = (int)number("FAKE_CUDA_DEVICES", 1);
+        options.major = (int)number("FAKE_CUDA_MAJOR", 9);
+        options.memory_bytes = number("FAKE_CUDA_MEMORY", 1ull << 30);
+        fake_cuda_begin(&options, &driver);
+        if (getenv("FAKE_CUDA_LOSE_AT"))
+                fake_cuda_fail(FAKE_CUDA_graph_launch, (uint32_t)number("FAKE_CUDA_LOSE_AT", 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+EXPORTED CUresult CUDAAPI cuDriverGetVersion(int *ret_version);
+EXPORTED CUresult CUDAAPI cuDriverGetVersion(int *ret_version)
+{
+        *ret_version = SL_CUDA_DRIVER_VERSION;
+        return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult CUDAAPI cuGetProcAddress_v2(
+        const char *symbol, void **ret_function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *ret_found);
+EXPORTED CUresult CUDAAPI cuGetProcAddress_v2(
+        const char *symbol, void **ret_function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *ret_found)
+{
+        (void)version, (void)flags;
+        *ret_function = NULL;
+#define X(field, name, number_of_version)                                                                                          \
+        if (!strcmp(symbol, "cu" #name))                                                                                           \
+                *ret_function = (void *)driver.field;
+        SL_CUDA_DRIVER_CALLS(X)
+#undef X
+        *ret_found = *ret_function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+        return *ret_function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}

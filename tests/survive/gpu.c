@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Models on a GPU (device: gpu:0): without one they are refused by one line and others are served; on the fake driver their answers
+ * are right, their workers share one process, and what fails there ends nobody else.
+ */
+#include "base/clock.h"
+#include "digits.h"
+#include "world.h"
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACK_NS (20 * SL_NS_PER_SECOND)
+
+static struct world world;
+static struct digits_data data;
+
+static void set_up(void)
+{
+        world_init(&world);
+        cr_assert(digits_read(&data, "lenet"));
+}
+
+static void tear_down(void)
+{
+        digits_release(&data);
+        world_free(&world);
+}
+
+TestSuite(gpu, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(fake_gpu, .init = set_up, .fini = tear_down, .timeout = 120);
+
+struct guest {
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct digits_job job;
+};
+
+static void guest_enter(struct guest *guest)
+{
+        guest->client = world_connect(&world, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(guest->client, &guest->queue, NULL), 0);
+        cr_assert_eq(digits_job_alloc(&guest->job, &data, guest->client), 0);
+}
+
+static void guest_leave(struct guest *guest)
+{
+        digits_job_free(&guest->job, guest->client);
+        starling_close(guest->client);
+}
+
+/* Return: the status of a request, whose answer is right if that is 0. */
+static int ask(struct guest *guest, const char *name, uint32_t samples, char *ret_text, size_t bytes)
+{
+        struct starling_completion completion = {0};
+        struct starling_error error = {""};
+        struct starling_model *model;
+        struct starling_request request;
+        int status = starling_model_open(guest->client, name, &model, &error);
+
+        snprintf(ret_text, bytes, "%s", error.text);
+        if (status < 0)
+                return status;
+        request = digits_ask(&guest->job, model, samples % 7, samples);
+        status = starling_infer(guest->queue, &request, &completion);
+        starling_reason_text(&completion, ret_text, bytes);
+        starling_model_close(model);
+        if (status == 0)
+                cr_assert(digits_right(&guest->job, &data, ret_text, bytes), "%s", ret_text);
+        return status;
+}
+
+Test(gpu, that_is_not_there_refuses_its_model_by_one_line_and_others_are_served)
+{
+        struct guest guest;
+        char text[512];
+
+        if (dlopen("libcuda.so.1", RTLD_NOW))
+                cr_skip("there is an NVIDIA driver");
+        world_copy_model(&world, "lenet", "on-gpu", "device: gpu:0\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=ready failed_models=1");
+        cr_expect(strstr(world_log(&world), "there is no NVIDIA driver, 580 or newer is needed"), "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=model-failed"), 1);
+        guest_enter(&guest);
+        cr_assert_eq(ask(&guest, "lenet", 5, text, sizeof(text)), 0, "%s", text);
+        cr_assert_lt(ask(&guest, "on-gpu", 5, text, sizeof(text)), 0);
+        cr_assert_not_null(strstr(text, "there is no NVIDIA driver"), "%s", text);
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
+Test(gpu, of_a_wrong_name_is_told_where_it_stands)
+{
+        world_copy_model(&world, "lenet", "on-gpu", "device: gpu:0/200%\n");
+        world_launch(&world);
+        world_expect_log(&world, "not a number from 1 to 100");
+        world_expect_log(&world, "event=ready");
+        world_stop(&world);
+}
+
+#ifdef STARLING_FAKE_GPU
+
+static void use_fake(void)
+{
+        strcpy(world.program, STARLING_FAKE_GPU);
+        setenv("LD_LIBRARY_PATH", FAKE_CUDA, 1);
+}
+
+static uint32_t count_processes(const char *command, pid_t *ret_pid)
+{
+        char path[64], line[256];
+        uint32_t n = 0;
+        int pid;
+        FILE *children;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world.pid, world.pid);
+        children = fopen(path, "r");
+        cr_assert(children);
+        while (fscanf(children, "%d", &pid) == 1) {
+                snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+                FILE *file = fopen(path, "r");
+                size_t bytes = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+
+                line[bytes] = 0;
+                if (bytes && strcmp(line + strlen(line) + 1, command) == 0) {
+                        n++;
+                        *ret_pid = pid;
+                }
+                if (file)
+                        fclose(file);
+        }
+        fclose(children);
+        return n;
+}
+
+/* Workers of two models, two lets and several sizes. */
+static void add_models(void)
+{
+        use_fake();
+        world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 8\nbatch_sizes: [1, 2, 8]\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:0/25%\nbatch_max: 4\n");
+}
+
+Test(fake_gpu, has_one_process_whose_answers_are_right)
+{
+        struct guest guest;
+        char text[512];
+        pid_t pid;
+
+        add_models();
+        world_start(&world);
+        cr_expect_eq(count_processes("gpu", &pid), 1);
+        guest_enter(&guest);
+        for (uint32_t i = 1; i < 60; i++) {
+                cr_assert_eq(ask(&guest, i % 3 ? "a" : "b", i, text, sizeof(text)), 0, "%s\n%s", text, world_log(&world));
+                cr_assert_eq(ask(&guest, "lenet", 1 + i % 5, text, sizeof(text)), 0, "%s", text);
+        }
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
+/* Asks until the model is back. */
+static void expect_back(struct guest *guest, const char *name)
+{
+        uint64_t end_ns = sl_clock_ns() + BACK_NS;
+        char text[512];
+
+        while (ask(guest, name, 3, text, sizeof(text)) < 0) {
+                cr_assert_lt(sl_clock_ns(), end_ns, "%s\n%s", text, world_log(&world));
+                world_pause_us(20000);
+        }
+}
+
+Test(fake_gpu, whose_process_is_killed_comes_back_and_nobody_else_notices)
+{
+        struct guest guest;
+        char text[512];
+        pid_t pid, next;
+
+        add_models();
+        world_start(&world);
+        guest_enter(&guest);
+        expect_back(&guest, "a");
+        cr_assert_eq(count_processes("gpu", &pid), 1);
+        cr_assert_eq(kill(pid, SIGKILL), 0);
+        for (uint32_t i = 0; i < 20; i++)
+                cr_assert_eq(ask(&guest, "lenet", 1 + i % 5, text, sizeof(text)), 0, "%s", text);
+        expect_back(&guest, "a");
+        expect_back(&guest, "b");
+        cr_assert_eq(count_processes("gpu", &next), 1);
+        cr_assert_neq(next, pid);
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
+/* An error that sticks: the requests in flight have its cause, and the process that has it ends. */
+Test(fake_gpu, that_is_lost_says_how_and_is_opened_again)
+{
+        struct guest guest;
+        char text[512] = "";
+        int status = 0;
+
+        add_models();
+        setenv("FAKE_CUDA_LOSE_AT", "30", 1);
+        world_start(&world);
+        guest_enter(&guest);
+        for (uint32_t i = 0; i < 100 && status == 0; i++)
+                status = ask(&guest, "a", 2, text, sizeof(text));
+        cr_assert_eq(status, -EIO, "%s", text);
+        cr_assert_not_null(strstr(text, "gpu:0 (Fake 0) is lost"), "%s\n%s", text, world_log(&world));
+        expect_back(&guest, "a");
+        expect_back(&guest, "b");
+        guest_leave(&guest);
+        world_stop(&world);
+        unsetenv("FAKE_CUDA_LOSE_AT");
+}
+
+static void expect_refused(const char *variable, const char *value, const char *words)
+{
+        struct guest guest;
+        char text[512];
+
+        use_fake();
+        setenv(variable, value, 1);
+        world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 8\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=ready failed_models=1");
+        cr_expect(strstr(world_log(&world), words), "%s", world_log(&world));
+        guest_enter(&guest);
+        cr_assert_eq(ask(&guest, "lenet", 5, text, sizeof(text)), 0, "%s", text);
+        guest_leave(&guest);
+        world_stop(&world);
+        unsetenv(variable);
+}
+
+Test(fake_gpu, that_is_none_is_told)
+{
+        expect_refused("FAKE_CUDA_DEVICES", "0", "there is no CUDA device");
+}
+
+Test(fake_gpu, that_is_too_old_is_told)
+{
+        expect_refused("FAKE_CUDA_MAJOR", "7", "CUDA device 0 (Fake 0) has compute capability 7.0, and 8.0 is needed");
+}
+
+Test(fake_gpu, whose_memory_is_too_small_is_told_what_was_wanted)
+{
+        expect_refused("FAKE_CUDA_MEMORY", "20000", "bytes for its weights are wanted on gpu:0 (Fake 0), 20000 are free");
+}
+
+#endif
