@@ -18,7 +18,7 @@ plans() {
 reloaded() {
         printf '%s\n' "$1" >"$folder/models/mlp/config.yaml"
         "$starling" reload mlp --name "$name" >"$folder/out" 2>&1 || wrong "reload with $1: $(<"$folder/out")"
-        "$starling" bench model mlp --runtime "$name" --seconds 0.1 --warmup 0 >"$folder/out" 2>&1 || wrong "requests with $1: $(<"$folder/out")"
+        "$starling" bench model mlp --runtime "$name" --seconds 0.5 --warmup 0 >"$folder/out" 2>&1 || wrong "requests with $1: $(<"$folder/out")"
 }
 
 # kept NUMBER: so many plans are in the cache, once the last one has been copied there

@@ -77,6 +77,15 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(text, done.stderr)
 
+    def bench(self, name, socket):
+        """A busy machine may have no time for any request in the shortest time."""
+        command = ("bench", "model", name, "--runtime", socket, "--warmup", "0", "--json", *SHAPES.get(name, []))
+        done = self.run_command(*command, "--seconds", "0.1")
+        if "no request was answered" in done.stderr:
+            return self.succeed(*command, "--seconds", "5").stdout
+        self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
+        return done.stdout
+
     def test_bench_takes_every_model_that_is_served(self):
         runtime = RealRuntime({name: make() for name, make in MODELS.items()})
         self.addCleanup(runtime.stop)
@@ -84,9 +93,7 @@ class Commands(unittest.TestCase):
         socket = os.path.join(runtime.folder, runtime.name + ".sock")
         for name in MODELS:
             with self.subTest(model=name):
-                done = self.succeed("bench", "model", name, "--runtime", socket, "--seconds", "0.1", "--warmup", "0", "--json",
-                                    *SHAPES.get(name, []))
-                self.assertEqual(json.loads(done.stdout)["requests_failed"], 0)
+                self.assertEqual(json.loads(self.bench(name, socket))["requests_failed"], 0)
         done = self.run_command("bench", "model", "fixed", "--runtime", socket, "--shape", "x=2x2x3", "--seconds", "0.5",
                                 "--warmup", "0")
         self.assertEqual(done.returncode, 1)
