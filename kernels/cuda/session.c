@@ -53,7 +53,12 @@ static int make_stream(struct sl_session *session, struct sl_error *error)
 static int make_error_word(struct sl_session *session, struct sl_error *error)
 {
         const struct sl_cuda_driver *driver = driver_of(session);
-        int r = sl_cuda_check(driver,
+        int r;
+
+        session->error_word_there = session->device.finding;
+        if (session->device.finding)
+                return 0;
+        r = sl_cuda_check(driver,
                 driver->mem_host_alloc((void **)&session->error_word, sizeof(*session->error_word), CU_MEMHOSTALLOC_DEVICEMAP),
                 error, "the word of a session's errors");
 
@@ -169,7 +174,7 @@ int sl_cuda_session_queued(struct sl_session *session, CUresult result)
 
 int sl_cuda_session_finding(struct sl_session *session)
 {
-        bool found = __atomic_load_n(session->error_word, __ATOMIC_ACQUIRE) != 0;
+        bool found = session->error_word && __atomic_load_n(session->error_word, __ATOMIC_ACQUIRE) != 0;
 
         if (found)
                 __atomic_store_n(session->error_word, 0, __ATOMIC_RELAXED);

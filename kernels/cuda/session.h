@@ -20,7 +20,7 @@ struct sl_session {
         const struct sl_cuda_libraries *libraries;
         cudnnHandle_t cudnn;       /* NULL: no kernel has wanted it */
         cublasLtHandle_t cublaslt; /* the same */
-        uint32_t *error_word;      /* memory of the host that the device writes to, too */
+        uint32_t *error_word;      /* memory of the host that the device writes to, too; NULL: its device has one (session_device.h) */
         CUdeviceptr error_word_there;
         CUevent event;
         bool launched; /* something, behind the event */

@@ -13,4 +13,10 @@ struct sl_device {
          * own.
          */
         CUstream stream;
+
+        /*
+         * A word of four bytes on the device to which kernels write when an index in the data is out of bounds. Its owner clears
+         * it and looks at it, in the order of the stream; poll() and wait() say nothing of it. 0: each session has one of its own.
+         */
+        CUdeviceptr finding;
 };

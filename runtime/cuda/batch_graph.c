@@ -27,6 +27,25 @@ static CUresult copy_ports(
         return result;
 }
 
+/* The word goes with the results. */
+static CUresult copy_results(const struct capture *c)
+{
+        const struct sl_batch_places *p = c->places;
+        uint32_t n = c->info->n_outputs;
+        CUresult result = copy_ports(c, c->info->outputs, n, p->results, p->outputs);
+
+        return result == CUDA_SUCCESS ? c->driver->memcpy_dtod_async(p->results[n], p->outputs[n], sizeof(uint32_t), c->stream)
+                                      : result;
+}
+
+static CUresult copy_inputs(const struct capture *c)
+{
+        CUresult result = c->driver->memset_d8_async(c->places->outputs[c->info->n_outputs], 0, sizeof(uint32_t), c->stream);
+
+        return result == CUDA_SUCCESS ? copy_ports(c, c->info->inputs, c->info->n_inputs, c->places->inputs, c->places->sources)
+                                      : result;
+}
+
 static int launch_steps(const struct capture *c)
 {
         const void *inputs[SL_GRAPH_PORTS_MAX];
@@ -42,17 +61,16 @@ static int launch_steps(const struct capture *c)
 /* Whatever fails in between, the capture is ended. */
 static int capture_all(const struct capture *c, CUgraph *ret_graph, struct sl_error *error)
 {
-        const struct sl_batch_places *p = c->places;
         int launched = 0;
         CUresult ended, result = c->driver->stream_begin_capture(c->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 
         if (result != CUDA_SUCCESS)
                 return sl_cuda_check(c->driver, result, error, "the capture of batch %u", c->batch);
-        result = copy_ports(c, c->info->inputs, c->info->n_inputs, p->inputs, p->sources);
+        result = copy_inputs(c);
         if (result == CUDA_SUCCESS)
                 launched = launch_steps(c);
         if (result == CUDA_SUCCESS && launched == 0)
-                result = copy_ports(c, c->info->outputs, c->info->n_outputs, p->results, p->outputs);
+                result = copy_results(c);
         ended = c->driver->stream_end_capture(c->stream, ret_graph);
         if (launched < 0)
                 return sl_instance_explain(c->instance, launched, error);
@@ -122,8 +140,8 @@ int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_cuda_devic
         const struct capture capture = {device->driver, stream, instance, info, batch, places};
         int r;
 
-        *graph =
-                (struct sl_batch_graph){.device = device, .batch = batch, .inputs.n = info->n_inputs, .outputs.n = info->n_outputs};
+        *graph = (struct sl_batch_graph){
+                .device = device, .batch = batch, .inputs.n = info->n_inputs, .outputs.n = info->n_outputs + 1};
         r = capture_all(&capture, &graph->graph, error);
         if (r == 0)
                 r = find_nodes(graph, places, error);

@@ -5,7 +5,8 @@
  *     copies from the pool's slots --> steps, in the worker's workspace --> copies to the launch's slot for results
  *
  * The steps read and write fixed places; what changes from launch to launch is the far side of the copies, which is set in the
- * executable graph. What is launched keeps the addresses of its moment. One thread, with the device's context.
+ * executable graph. What is launched keeps the addresses of its moment. The word of findings (session_device.h) is cleared before
+ * the steps, and goes with the results, behind the outputs, like another one. One thread, with the device's context.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct sl_batch_graph {
         CUgraphNode input_copies[SL_GRAPH_PORTS_MAX], output_copies[SL_GRAPH_PORTS_MAX];
 };
 
-/* Where a graph's steps have their ports, and where its copies go at first. */
+/* Where a graph's steps have their ports, and where its copies go at first; the last of the outputs is the word. */
 struct sl_batch_places {
         CUdeviceptr inputs[SL_GRAPH_PORTS_MAX], outputs[SL_GRAPH_PORTS_MAX];  /* of the steps */
         CUdeviceptr sources[SL_GRAPH_PORTS_MAX], results[SL_GRAPH_PORTS_MAX]; /* memory of the device, any */

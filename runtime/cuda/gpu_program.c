@@ -41,10 +41,14 @@ uint64_t sl_gpu_ports_room(const struct sl_port *ports, uint32_t n, uint32_t bat
         return bytes;
 }
 
+uint64_t sl_gpu_results_bytes(const struct sl_plan_info *info, uint32_t batch)
+{
+        return sl_gpu_ports_room(info->outputs, info->n_outputs, batch) + SL_GPU_PORT_ALIGNMENT;
+}
+
 uint64_t sl_gpu_ports_bytes(const struct sl_plan_info *info, uint32_t batch, uint32_t n_slots)
 {
-        return sl_gpu_ports_room(info->inputs, info->n_inputs, batch) +
-               sl_gpu_ports_room(info->outputs, info->n_outputs, batch) * (n_slots + 1ull);
+        return sl_gpu_ports_room(info->inputs, info->n_inputs, batch) + sl_gpu_results_bytes(info, batch) * (n_slots + 1ull);
 }
 
 static int place_weights(struct sl_gpu_program *program, struct sl_error *error)
@@ -92,6 +96,14 @@ static int check_plan(const struct sl_plan *plan, struct sl_error *error)
         if (sl_plan_is_dynamic(plan))
                 return sl_error_set(
                         error, ENOTSUP, "model \"%s\": a step of it depends on the data, which a GPU cannot run", info->name);
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                if (sl_port_is_open(&info->outputs[i]))
+                        return sl_error_set(error, ENOTSUP,
+                                "model \"%s\": output \"%s\" says only afterwards how large it is, which a GPU cannot give",
+                                info->name, info->outputs[i].name);
+        if (info->n_outputs == SL_PLAN_PORTS_MAX)
+                return sl_error_set(error, ENOTSUP, "model \"%s\" has %u outputs, a GPU gives at most %u", info->name,
+                        info->n_outputs, SL_PLAN_PORTS_MAX - 1);
         if (!info->n_inputs || !info->n_outputs || !info->n_batches)
                 return sl_error_set(error, ENOTSUP, "model \"%s\": a GPU runs models with inputs, outputs and sizes", info->name);
         return 0;

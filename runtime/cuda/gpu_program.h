@@ -44,7 +44,11 @@ uint64_t sl_gpu_port_bytes(const struct sl_port *port, uint32_t batch);
 /* Where a port begins, in device memory and in pinned memory alike. */
 #define SL_GPU_PORT_ALIGNMENT 256
 
-/* Ports one behind the other; and all of a worker: those of its steps, and results for each launch that is on its way. Pure. */
+/*
+ * Ports one behind the other; the outputs of a launch, with a word behind them; and all of a worker: those of its steps, and
+ * results for each launch that is on its way. Pure.
+ */
+uint64_t sl_gpu_results_bytes(const struct sl_plan_info *info, uint32_t batch);
 uint64_t sl_gpu_ports_room(const struct sl_port *ports, uint32_t n, uint32_t batch);
 uint64_t sl_gpu_ports_bytes(const struct sl_plan_info *info, uint32_t batch, uint32_t n_slots);
 

@@ -66,6 +66,13 @@ static CUdeviceptr lay_out(const struct sl_port *ports, uint32_t n, uint32_t bat
         return at;
 }
 
+/* The word behind the outputs. */
+static CUdeviceptr lay_out_results(const struct sl_plan_info *info, uint32_t batch, CUdeviceptr at, CUdeviceptr *ret_places)
+{
+        ret_places[info->n_outputs] = lay_out(info->outputs, info->n_outputs, batch, at, ret_places);
+        return ret_places[info->n_outputs] + SL_GPU_PORT_ALIGNMENT;
+}
+
 static int make_streams(struct sl_gpu_worker *w, struct sl_error *error)
 {
         const struct sl_gpu_worker_options *o = &w->options;
@@ -73,11 +80,10 @@ static int make_streams(struct sl_gpu_worker *w, struct sl_error *error)
 
         if (r == 0)
                 r = sl_green_stream(o->greens, o->green, o->priority, &w->results, error);
-        w->ground = (struct sl_device){.cuda = w->gpu->device, .stream = w->stream};
         return r;
 }
 
-static int make_instance(struct sl_gpu_worker *w, struct sl_error *error)
+static int make_instance(struct sl_gpu_worker *w, CUdeviceptr finding, struct sl_error *error)
 {
         const struct sl_plan *plan = sl_gpu_program_plan(w->options.program);
         const struct sl_instance_ground ground = {
@@ -88,6 +94,7 @@ static int make_instance(struct sl_gpu_worker *w, struct sl_error *error)
         if (r < 0)
                 return r;
         w->workspace_bytes = bytes;
+        w->ground = (struct sl_device){.cuda = w->gpu->device, .stream = w->stream, .finding = finding};
         return sl_instance_new_on(plan, w->options.batch_max, &ground, &w->instance, error);
 }
 
@@ -100,15 +107,15 @@ static int make_ports(struct sl_gpu_worker *w, struct sl_batch_places *places, s
         CUdeviceptr at;
         int r;
 
-        w->result_bytes = sl_gpu_ports_room(info->outputs, info->n_outputs, batch);
+        w->result_bytes = sl_gpu_results_bytes(info, batch);
         r = sl_gpu_allocate(w->gpu, SL_GPU_PORTS, bytes, info->name, &w->ports, error);
         if (r < 0)
                 return r;
         w->ports_bytes = bytes;
         at = lay_out(info->inputs, info->n_inputs, batch, w->ports, places->inputs);
-        at = lay_out(info->outputs, info->n_outputs, batch, at, places->outputs);
+        at = lay_out_results(info, batch, at, places->outputs);
         for (uint32_t i = 0; i < n_slots; i++)
-                at = lay_out(info->outputs, info->n_outputs, batch, at, w->slots[i].results);
+                at = lay_out_results(info, batch, at, w->slots[i].results);
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 places->sources[i] = sl_pool_address(w->pool, i);
         memcpy(places->results, w->slots[0].results, sizeof(places->results));
@@ -181,9 +188,9 @@ static int worker_init(struct sl_gpu_worker *w, struct sl_error *error)
                 w->output_bytes[i] = sl_gpu_port_bytes(&w->info->outputs[i], 1);
         r = make_streams(w, error);
         if (r == 0)
-                r = make_instance(w, error);
-        if (r == 0)
                 r = make_ports(w, &places, error);
+        if (r == 0)
+                r = make_instance(w, places.outputs[w->info->n_outputs], error);
         if (r == 0)
                 r = make_graphs(w, &places, error);
         if (r == 0)
@@ -324,7 +331,7 @@ static CUresult enqueue(struct sl_gpu_worker *w, const struct slot *slot)
 
         for (uint32_t i = 0; i < w->info->n_inputs; i++)
                 sources[i] = slot->batch.inputs[i];
-        for (uint32_t i = 0; i < w->info->n_outputs; i++)
+        for (uint32_t i = 0; i <= w->info->n_outputs; i++)
                 results[i] = slot->results[i];
         result = sl_batch_graph_launch(graph_of(w, slot->samples), w->stream, sources, results);
         if (result == CUDA_SUCCESS)
@@ -333,6 +340,9 @@ static CUresult enqueue(struct sl_gpu_worker *w, const struct slot *slot)
                 result = driver->stream_wait_event(w->results, slot->computed, 0);
         if (result == CUDA_SUCCESS)
                 result = slot->staged ? return_whole(w, slot) : return_fragments(w, slot);
+        if (result == CUDA_SUCCESS)
+                result = driver->memcpy_dtoh_async(slot->pinned + result_offset(slot, w->info->n_outputs),
+                        slot->results[w->info->n_outputs], sizeof(uint32_t), w->results);
         if (result == CUDA_SUCCESS && w->words)
                 result = driver->stream_write_value64(w->results, w->words_there + number * sizeof(*w->words),
                         w->flight.numbers[number], CU_STREAM_WRITE_VALUE_DEFAULT); /* D1 */
@@ -361,9 +371,10 @@ static void launch(struct sl_gpu_worker *w, struct slot *slot, struct sl_gpu_job
 }
 
 /* The largest launch that the job, the pool and the graphs allow; 0: not now. */
-static uint32_t next_cut(const struct sl_gpu_worker *w, const struct sl_gpu_job *job)
+static uint32_t next_cut(const struct sl_gpu_worker *w, struct sl_gpu_job *job)
 {
-        uint32_t most = job->total - job->launched, run = sl_pool_run(w->pool), room = sl_pool_room(w->pool);
+        uint32_t most = job->alone ? sl_job_walk_left(&job->walk, job->samples) : job->total - job->launched,
+                 run = sl_pool_run(w->pool), room = sl_pool_room(w->pool);
 
         most = run < most ? run : most;
         return sl_job_cut(w->info->batches, w->n_batches, room < most ? room : most);
@@ -382,18 +393,27 @@ static void launch_what_fits(struct sl_gpu_worker *w)
                 }
 }
 
+static void begin_job(struct sl_gpu_job *job, bool alone)
+{
+        job->walk = (struct sl_job_walk){0};
+        job->launched = job->ended = 0;
+        job->found = false;
+        job->alone = alone;
+        memset(job->statuses, 0, job->n_pieces * sizeof(job->statuses[0]));
+}
+
 int sl_gpu_worker_give(struct sl_gpu_worker *w, struct sl_gpu_job *job)
 {
         if (w->lost)
                 return -EIO;
         if (w->n_jobs == w->options.n_slots)
                 return -EAGAIN;
-        job->walk = (struct sl_job_walk){0};
-        job->total = job->launched = job->ended = job->launches = 0;
+        job->total = job->launches = 0;
         job->first_ns = 0;
         job->status = 0;
         for (uint32_t i = 0; i < job->n_pieces; i++)
                 job->total += job->samples[i];
+        begin_job(job, false);
         w->jobs[w->n_jobs++] = job;
         launch_what_fits(w);
         return 0;
@@ -428,6 +448,21 @@ static void scatter(const struct sl_gpu_worker *w, const struct slot *slot)
                                 f.samples * w->output_bytes[i]);
 }
 
+/* Whose index it was is known of a launch of one piece; else each is computed alone. */
+static void note_finding(const struct sl_gpu_worker *w, struct slot *slot)
+{
+        struct sl_gpu_job *job = slot->job;
+        uint32_t word;
+
+        memcpy(&word, slot->pinned + result_offset(slot, w->info->n_outputs), sizeof(word));
+        if (!word)
+                return;
+        if (sl_job_walk_left(&slot->walk, job->samples) >= slot->samples)
+                job->statuses[slot->walk.piece] = -ERANGE;
+        else
+                job->found = true;
+}
+
 static void look_at_slots(struct sl_gpu_worker *w)
 {
         for (int i = sl_flight_next(&w->flight, -1), next; i >= 0 && !w->lost; i = next) {
@@ -438,7 +473,10 @@ static void look_at_slots(struct sl_gpu_worker *w)
                         continue;
                 if (slot->staged)
                         scatter(w, slot);
+                note_finding(w, slot);
                 slot->job->ended += slot->samples;
+                if (slot->job->found && slot->job->ended == slot->job->total)
+                        begin_job(slot->job, true);
                 sl_pool_give_back(w->pool, &slot->batch);
                 sl_flight_end(&w->flight, (uint32_t)i);
         }

@@ -21,9 +21,9 @@
 /* clang-format on */
 #pragma once
 
+#include "gpu_program.h"
 #include "green.h"
 #include "job_cuts.h"
-#include "gpu_program.h"
 
 #include <stdbool.h>
 
@@ -59,6 +59,7 @@ struct sl_gpu_piece {
 struct sl_gpu_job {
         const struct sl_gpu_piece *pieces;
         const uint32_t *samples; /* of each piece; of a model without a batch: 1 */
+        int32_t *statuses;       /* of each piece, for the worker to fill: 0; -ERANGE an index in it is out of bounds */
         uint32_t n_pieces;
 
         /* the worker's */
@@ -66,7 +67,8 @@ struct sl_gpu_job {
         struct sl_job_walk walk;         /* to the first that is not launched */
         uint64_t first_ns;               /* CLOCK_MONOTONIC: its first launch; 0: none yet */
         uint32_t launches;
-        int status;
+        bool found, alone; /* some index is out of bounds: each piece is computed once more, by itself */
+        int status;        /* 0; -EIO */
 };
 
 /* A job more, behind those that it has. Return: 0; -EAGAIN it has as many as it has slots; -EIO it is lost. */

@@ -26,6 +26,9 @@ struct sl_job_walk {
         uint32_t piece, in_piece;
 };
 
+/* Samples of its piece from here on, the next piece when none is left. Before: some are left of the job. */
+uint32_t sl_job_walk_left(struct sl_job_walk *walk, const uint32_t *samples);
+
 /*
  * The next fragment of a launch of @launch samples, of which those before @ret_fragment->in_launch + samples have been told; before
  * the first, the fragment is zeros. @samples: of each piece, all of which have the launch's samples in them. False: no more.

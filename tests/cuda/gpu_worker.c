@@ -148,6 +148,7 @@ struct request {
         const void *inputs[4][1];
         void *outputs[4][1];
         struct sl_gpu_piece pieces[4];
+        int32_t statuses[4];
         float y[4][SAMPLES][CLASSES];
 };
 
@@ -163,12 +164,15 @@ static void fill_request(struct request *request, uint64_t chance)
                 request->outputs[i][0] = request->y[i];
                 request->pieces[i] = (struct sl_gpu_piece){request->inputs[i], request->outputs[i], chance >> 62 ? true : false};
         }
-        request->job = (struct sl_gpu_job){.pieces = request->pieces, .samples = request->samples, .n_pieces = request->n};
+        request->job = (struct sl_gpu_job){
+                .pieces = request->pieces, .samples = request->samples, .statuses = request->statuses, .n_pieces = request->n};
 }
 
 static void check_request(const struct request *request)
 {
         cr_assert_eq(request->job.status, 0);
+        for (uint32_t i = 0; i < request->n; i++)
+                cr_assert_eq(request->statuses[i], 0);
         for (uint32_t i = 0; i < request->n; i++)
                 for (uint32_t s = 0; s < request->samples[i]; s++)
                         cr_assert_arr_eq(
@@ -375,9 +379,9 @@ Test(worker, beyond_the_bound_is_refused_and_the_others_go_on)
         program = new_program(16);
         options = options_of(program, BATCH);
         first = new_worker(&options);
-        gpu.memory.limit = sl_gpu_memory_used(&gpu.memory) + sl_plan_workspace_bytes(plan, BATCH);
+        gpu.memory.limit = sl_gpu_memory_used(&gpu.memory) + sl_gpu_ports_bytes(sl_plan_info(plan), BATCH, JOBS);
         cr_assert_eq(sl_gpu_worker_new(&options, &second, &error), -ENOMEM);
-        cr_assert_not_null(strstr(error.text, "bytes for its ports are wanted on gpu:0 (Fake 0), 0 are free: "), "%s", error.text);
+        cr_assert_not_null(strstr(error.text, "bytes for its workspaces are wanted on gpu:0 (Fake 0), 0 are free: "), "%s", error.text);
         fill_request(request, 3);
         cr_assert_eq(sl_gpu_worker_give(first, &request->job), 0);
         while (!sl_gpu_worker_poll(first))
@@ -410,6 +414,74 @@ Test(worker, shares_the_weights_with_all_others)
         for (uint32_t i = 0; i < 6; i++)
                 sl_gpu_worker_free(workers[i]);
         finish();
+}
+
+/* ---- indices ---- */
+
+#define ROWS 10
+
+/* Rows of a table by their numbers, which a client may have wrong. */
+static void build_table(void)
+{
+        uint32_t table, value;
+
+        network_init(&net);
+        table = network_weights(&net, DIMS(ROWS, CLASSES));
+        value = network_input(&net, SL_DTYPE_I64, DIMS(SL_DIM_BATCH));
+        value = network_node(&net, SL_OP_GATHER, VALUES(table, value), 0, NULL);
+        network_output(&net, value);
+        network_finish(&net);
+        begin(1, 0);
+        plan = open_plan("cpu");
+        sl_cuda_device_close(&device);
+}
+
+TestSuite(findings, .init = build_table, .fini = teardown);
+
+/* Pieces of several requests in one launch: the one with a wrong index fails, and those beside it get their rows. */
+static void run_pieces(const int64_t *rows, const int32_t *expected, uint32_t batch_max)
+{
+        struct sl_gpu_program *program = new_program(16);
+        struct sl_gpu_worker_options options = options_of(program, batch_max);
+        struct sl_gpu_worker *worker = new_worker(&options);
+        static const uint32_t samples[] = {2, 1, 3};
+        static const uint32_t first[] = {0, 2, 3};
+        float y[6][CLASSES], again[6][CLASSES];
+        const void *inputs[3][1];
+        void *outputs[3][1];
+        struct sl_gpu_piece pieces[3];
+        int32_t statuses[3];
+        struct sl_gpu_job job = {.pieces = pieces, .samples = samples, .statuses = statuses, .n_pieces = 3};
+
+        for (uint32_t round = 0; round < 2; round++) {
+                for (uint32_t i = 0; i < 3; i++) {
+                        inputs[i][0] = &rows[first[i]];
+                        outputs[i][0] = (round ? again : y)[first[i]];
+                        pieces[i] = (struct sl_gpu_piece){inputs[i], outputs[i], i % 2};
+                }
+                cr_assert_eq(sl_gpu_worker_give(worker, &job), 0);
+                while (!sl_gpu_worker_poll(worker))
+                        ;
+                cr_assert_eq(job.status, 0);
+                cr_assert_arr_eq(statuses, expected, sizeof(statuses));
+        }
+        for (uint32_t i = 0; i < 3; i++)
+                if (expected[i] == 0)
+                        cr_assert_arr_eq(y[first[i]], again[first[i]], samples[i] * sizeof(y[0]));
+        sl_gpu_worker_free(worker);
+        sl_gpu_program_free(program);
+}
+
+Test(findings, are_of_the_piece_that_has_them)
+{
+        for (uint32_t batch_max = 1; batch_max <= BATCH; batch_max *= 2) {
+                begin(batch_max, 0);
+                run_pieces((const int64_t[]){0, 1, 2, 3, 4, 5}, (const int32_t[]){0, 0, 0}, batch_max);
+                run_pieces((const int64_t[]){0, 1, ROWS, 3, 4, 5}, (const int32_t[]){0, -ERANGE, 0}, batch_max);
+                run_pieces((const int64_t[]){0, 1, 2, 3, 4, -ROWS - 1}, (const int32_t[]){0, 0, -ERANGE}, batch_max);
+                run_pieces((const int64_t[]){99, 1, 2, 3, 99, 5}, (const int32_t[]){-ERANGE, 0, -ERANGE}, batch_max);
+                finish();
+        }
 }
 
 /* ---- memory of six workers ---- */

@@ -5,10 +5,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "gpu_worker.h"
 #include "host_region.h"
 #include "process_packet.h"
 #include "stop.h"
-#include "gpu_worker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ struct seat_job {
         int32_t status[SL_JOB_PIECES_MAX];        /* of the others */
         struct sl_gpu_piece pieces[SL_JOB_PIECES_MAX];
         uint32_t samples[SL_JOB_PIECES_MAX];
-        const void **inputs; /* [piece][input], and so on */
+        int32_t found[SL_JOB_PIECES_MAX]; /* of those that are computed */
+        const void **inputs;              /* [piece][input], and so on */
         void **outputs;
 };
 
@@ -136,7 +137,7 @@ static int run_first(struct sl_gpu_seat *seat, struct sl_error *error)
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 there &= (first->outputs[i] = zeros(&info->outputs[i])) != NULL;
         first->pieces[0] = (struct sl_gpu_piece){.inputs = first->inputs, .outputs = first->outputs};
-        first->gpu = (struct sl_gpu_job){.pieces = first->pieces, .samples = &one, .n_pieces = 1};
+        first->gpu = (struct sl_gpu_job){.pieces = first->pieces, .samples = &one, .statuses = first->found, .n_pieces = 1};
         if (there && sl_gpu_worker_give(seat->worker, &first->gpu) == 0)
                 while (!sl_gpu_worker_poll(seat->worker))
                         ;
@@ -261,7 +262,8 @@ static void take_job(struct sl_gpu_seat *seat)
                 if (s->status[i] == 0)
                         add_piece(seat, s, i);
         }
-        s->gpu = (struct sl_gpu_job){.pieces = s->pieces, .samples = s->samples, .n_pieces = s->n_live};
+        s->gpu = (struct sl_gpu_job){.pieces = s->pieces, .samples = s->samples, .statuses = s->found, .n_pieces = s->n_live};
+        memset(s->found, 0, sizeof(s->found));
         if (seat->link.start.fake)
                 make_fake(seat, s);
         if (seat->link.start.fake || !s->n_live)
@@ -278,7 +280,7 @@ static void answer_piece(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t 
         uint64_t busy_from_ns = seat->last_end_ns > s->begun_ns ? seat->last_end_ns : s->begun_ns;
         uint64_t computing_from_ns = seat->last_end_ns > started_ns ? seat->last_end_ns : started_ns;
         struct sl_prediction answer = {.piece = piece,
-                .status = s->gpu.status,
+                .status = s->gpu.status ? s->gpu.status : s->found[nth],
                 .explained = s->gpu.status < 0,
                 .started_ns = started_ns,
                 .staged_ns = s->ended_ns,
