@@ -68,6 +68,12 @@ struct sl_runner {
         const struct sl_device_memory *memory;
 
         /*
+         * Once in a process, before it gives up files: opens what sessions on the device will take. May take seconds. NULL: nothing
+         * has to be opened. Return: 0; -ENOENT a library is missing; -errno, the text says which.
+         */
+        int (*prepare)(struct sl_device *device, struct sl_error *error);
+
+        /*
          * Load time; may block and allocate. @blobs are all that the plan keeps for this backend; a hostile compiler may have
          * written them. They outlive the session, and so does @device; NULL: the one that the backend takes by itself. NULL:
          * sessions are NULL. Return: 0; -ENODEV no device; -ENOMEM; -EBADMSG a blob is not what this backend writes.

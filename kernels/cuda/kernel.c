@@ -228,6 +228,7 @@ static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 
 const struct sl_runner sl_cuda_runner = {
         .memory = &sl_cuda_memory,
+        .prepare = sl_cuda_session_prepare,
         .open = sl_cuda_session_open,
         .close = sl_cuda_session_close,
         .compile = compile,

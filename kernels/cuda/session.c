@@ -79,6 +79,14 @@ static int check_records(const struct sl_blob *blobs, uint64_t n_blobs, struct s
         return r;
 }
 
+/* They stay open as long as the process. */
+int sl_cuda_session_prepare(struct sl_device *device, struct sl_error *error)
+{
+        const struct sl_cuda_libraries *libraries;
+
+        return sl_cuda_libraries_hold(device->cuda->driver, &libraries, error);
+}
+
 int sl_cuda_session_open(struct sl_device *device, const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session,
         struct sl_error *error)
 {

@@ -28,6 +28,7 @@ struct sl_session {
 };
 
 /* The functions of kernels/runner.h. */
+int sl_cuda_session_prepare(struct sl_device *device, struct sl_error *error);
 int sl_cuda_session_open(struct sl_device *device, const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session,
         struct sl_error *error);
 struct sl_session *sl_cuda_session_close(struct sl_session *session);

@@ -222,6 +222,85 @@ Test(fake_gpu, that_is_lost_says_how_and_is_opened_again)
         unsetenv("FAKE_CUDA_LOSE_AT");
 }
 
+#define FLYING 12u
+
+/* Several requests of each size on their way, of two models, from one client. */
+Test(fake_gpu, answers_many_at_once)
+{
+        static const char *const names[] = {"a", "b"};
+        struct digits_job jobs[FLYING];
+        bool flying[FLYING] = {false};
+        struct starling_model *models[2];
+        struct guest guest;
+        uint32_t seed = 3, n_flying = 0, n_done = 0, rounds = world_rounds("STARLING_GPU_ROUNDS", 1500);
+        char text[512];
+
+        add_models();
+        world_start(&world);
+        guest_enter(&guest);
+        for (uint32_t i = 0; i < 2; i++)
+                cr_assert_eq(starling_model_open(guest.client, names[i], &models[i], NULL), 0);
+        for (uint32_t i = 0; i < FLYING; i++)
+                cr_assert_eq(digits_job_alloc(&jobs[i], &data, guest.client), 0);
+        while (n_done < rounds || n_flying) {
+                struct starling_completion done[FLYING];
+                int n;
+
+                for (uint32_t i = 0; i < FLYING && n_done + n_flying < rounds; i++) {
+                        if (flying[i])
+                                continue;
+                        struct starling_request request =
+                                digits_ask(&jobs[i], models[i % 2], digits_random(&seed, 400), 1 + digits_random(&seed, 20));
+
+                        request.user_data = i;
+                        cr_assert_eq(starling_submit(guest.queue, &request, NULL), 0);
+                        flying[i] = true;
+                        n_flying++;
+                }
+                n = starling_wait(guest.queue, done, FLYING, 20 * SL_NS_PER_SECOND);
+                cr_assert_gt(n, 0, "%u requests have no answer\n%s", n_flying, world_log(&world));
+                for (int i = 0; i < n; i++) {
+                        struct digits_job *job = &jobs[done[i].user_data];
+
+                        cr_assert_eq(done[i].status, 0, "%s", starling_reason_text(&done[i], text, sizeof(text)));
+                        cr_assert(digits_right(job, &data, text, sizeof(text)), "%s", text);
+                        flying[done[i].user_data] = false;
+                        n_flying--;
+                        n_done++;
+                }
+        }
+        for (uint32_t i = 0; i < FLYING; i++)
+                digits_job_free(&jobs[i], guest.client);
+        for (uint32_t i = 0; i < 2; i++)
+                starling_model_close(models[i]);
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
+/* One process for each. The model of one that is not there is refused, whatever others do. */
+Test(fake_gpu, has_one_process_for_each_that_is_there)
+{
+        struct guest guest;
+        char text[512];
+        pid_t pid;
+
+        use_fake();
+        setenv("FAKE_CUDA_DEVICES", "2", 1);
+        world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 4\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:1\nbatch_max: 4\n");
+        world_copy_model(&world, "lenet", "c", "device: gpu:2\nbatch_max: 4\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=ready failed_models=1");
+        cr_expect(strstr(world_log(&world), "there is no CUDA device 2: there are 2"), "%s", world_log(&world));
+        guest_enter(&guest);
+        cr_assert_eq(ask(&guest, "a", 5, text, sizeof(text)), 0, "%s", text);
+        cr_assert_eq(ask(&guest, "b", 5, text, sizeof(text)), 0, "%s", text);
+        cr_expect_eq(count_processes("gpu", &pid), 2);
+        guest_leave(&guest);
+        world_stop(&world);
+        unsetenv("FAKE_CUDA_DEVICES");
+}
+
 static void expect_refused(const char *variable, const char *value, const char *words)
 {
         struct guest guest;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_process.h"
 
+#include "backend.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -53,6 +54,14 @@ static void ignore_signals(void)
         signal(SIGTERM, SIG_IGN);
 }
 
+/* Without the backend a plan says what it lacks. */
+static int open_libraries(struct process *p, struct sl_error *error)
+{
+        const struct sl_backend *backend = sl_backend_find("cuda");
+
+        return backend && backend->runner && backend->runner->prepare ? backend->runner->prepare(&p->gpu.common, error) : 0;
+}
+
 static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
 {
         int r = sl_cuda_driver_open(NULL, &p->driver, error);
@@ -61,6 +70,8 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
                 r = sl_cuda_device_open(&p->driver, number, &p->device, error);
         if (r == 0)
                 r = sl_gpu_init(&p->gpu, &p->device, 0, error);
+        if (r == 0)
+                r = open_libraries(p, error);
         if (r < 0)
                 return r;
         p->programs = calloc(1, sizeof(*p->programs));
