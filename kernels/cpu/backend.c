@@ -70,6 +70,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_NORMALIZED_CONCAT] = &sl_cpu_scale,
         [SL_OP_LAYER_NORM] = &sl_cpu_normalise,
         [SL_OP_INSTANCE_NORM] = &sl_cpu_normalise,
+        [SL_OP_GROUP_NORM] = &sl_cpu_normalise,
         [SL_OP_RMS_NORM] = &sl_cpu_normalise,
         [SL_OP_SOFTMAX] = &sl_cpu_softmax,
         [SL_OP_LOG_SOFTMAX] = &sl_cpu_softmax,

@@ -10,5 +10,5 @@ extern const struct sl_cpu_loop sl_cpu_average;  /* AveragePool, of windows for 
 bool sl_cpu_averages_many(const struct sl_node_desc *node);
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization, of a Concat too: per channel */
-extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
+extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization, GroupNormalization: per row */
 extern const struct sl_cpu_loop sl_cpu_top_k;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Normalisations of float32. BatchNormalization has its statistics given, per channel, and may join several tensors on its way;
- * LayerNormalization and InstanceNormalization take them from each row, RMSNormalization only the mean square. (x - mean) comes
- * first and is scaled then, so that a large mean costs no digits. The output may lie on the input.
+ * LayerNormalization, InstanceNormalization and GroupNormalization take them from each row, RMSNormalization only the mean square.
+ * (x - mean) comes first and is scaled then, so that a large mean costs no digits. The output may lie on the input.
  */
 #include "cpu/base/isa.h"
 #include "cpu/base/rows.h"
@@ -174,6 +174,7 @@ struct normalise {
         uint32_t has_shift, stays; /* stays: the mean counts as 0 */
         int64_t lane_rows;         /* so many rows have one scale and shift, the next ones have theirs; 0: all have the same */
         int64_t channels;          /* row r takes scale and shift r % channels; 0: element i of a row takes scale and shift i */
+        int64_t group_channels;    /* of a group: each takes scale and shift of its own, row r is group r % channels; 0: no group */
 };
 
 /* One vector for all rows, or one for each index of the first dimension: [lanes, 1..., n]. */
@@ -224,6 +225,23 @@ static bool plan_instance(const struct sl_node_desc *node, struct normalise *s)
         return true;
 }
 
+/* With one scale for each group it is a plane. */
+static bool plan_group(const struct sl_node_desc *node, struct normalise *s)
+{
+        const struct sl_shape *x = &node->inputs[0].shape;
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_NUM_GROUPS, 1);
+
+        if (node->n_inputs != 3 || x->rank < 2 || groups < 1 || x->dims[1] % groups)
+                return false;
+        s->channels = groups;
+        s->rows = x->dims[0] * groups;
+        s->n = x->dims[1] / groups;
+        s->group_channels = node->inputs[1].shape.dims[0] == x->dims[1] ? s->n : 0;
+        for (uint32_t d = 2; d < x->rank; d++)
+                s->n *= x->dims[d];
+        return true;
+}
+
 static bool normalise_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *y = &node->outputs[0];
@@ -239,6 +257,8 @@ static bool normalise_plan(const struct sl_node_desc *node, void *state, struct 
         s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
         s->has_shift = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;
         s->stays = node->op == SL_OP_RMS_NORM;
+        if (node->op == SL_OP_GROUP_NORM)
+                return plan_group(node, s);
         return node->op == SL_OP_INSTANCE_NORM ? plan_instance(node, s) : plan_layer(node, s);
 }
 
@@ -293,6 +313,29 @@ static int lanes_run(
         return 0;
 }
 
+/* @gamma and @beta: of the group's first channel. */
+static void group_row(const struct normalise *s, const float *x, const float *gamma, const float *beta, float *y)
+{
+        struct moments m = moments_of(s, x);
+        int64_t inner = s->n / s->group_channels;
+
+        if (inner == 1)
+                normalise_row(s->n, y, x, m.mean, m.factor, gamma, beta);
+        for (int64_t c = 0; c < s->group_channels && inner > 1; c++)
+                scale_row(inner, y + c * inner, x + c * inner, m.mean, m.factor * gamma[c], beta[c]);
+}
+
+static int groups_run(
+        const struct normalise *s, struct sl_part rows, const float *x, const float *gamma, const float *beta, float *y)
+{
+        for (int64_t r = rows.first; r < rows.end; r++, x += s->n, y += s->n) {
+                int64_t channel = r % s->channels * s->group_channels;
+
+                group_row(s, x, gamma + channel, beta + channel, y);
+        }
+        return 0;
+}
+
 static int normalise_run(const void *state, const struct sl_binding *binding)
 {
         const struct normalise *s = state;
@@ -303,6 +346,8 @@ static int normalise_run(const void *state, const struct sl_binding *binding)
         x += rows.first * s->n;
         if (s->lane_rows)
                 return lanes_run(s, rows, x, gamma, beta, y);
+        if (s->group_channels)
+                return groups_run(s, rows, x, gamma, beta, y);
         if (!s->channels)
                 return layer_run(s, rows.end - rows.first, x, gamma, beta, y);
         for (int64_t r = rows.first; r < rows.end; r++, x += s->n, y += s->n) {
