@@ -29,7 +29,7 @@ def gains(trial):
     """One job over merged, by batch, for each number of occupied lanes."""
     table = trial["table"]
     return {
-        row["batch"]: {lanes: round(seconds / row["merged_seconds"], 2) for lanes, seconds in zip(table["occupied"], row["one_job_seconds"])}
+        row["batch"]: {lanes: round(one / merged, 2) for lanes, one, merged in zip(table["occupied"], row["one_job_seconds"], row["merged_seconds"])}
         for row in table["rows"]
     }
 

@@ -194,7 +194,7 @@ Test(fuse, the_last_block_has_what_is_left)
         result = run(&b);
         cr_assert_eq(result.n_blocks, 2, "%s", result.error.text);
         cr_expect_eq(result.blocks[1].first, 2);
-        cr_expect_eq(result.blocks[1].table.rows[0].merged, result.blocks[0].table.rows[0].merged,
+        cr_expect_eq(result.blocks[1].table.rows[0].merged[0], result.blocks[0].table.rows[0].merged[0],
                 "blocks that are merged alike have one table");
         sl_fuse_result_deinit(&result);
         fuse_bench_deinit(&b);
@@ -249,7 +249,7 @@ Test(fuse, what_is_in_the_cache_is_not_compiled_again)
         result = run(&b);
         cr_assert_eq(result.n_blocks, 1, "%s", result.error.text);
         cr_expect_eq(b.n_compiled, 0);
-        cr_expect_eq(table.rows[0].merged, b.table.rows[0].merged, "the table was kept");
+        cr_expect_eq(table.rows[0].merged[0], b.table.rows[0].merged[0], "the table was kept");
         cr_expect_not_null(strstr(b.notes, "2 of them merged"), "%s", b.notes);
         sl_fuse_result_deinit(&result);
         b.options.batch_max = 1;

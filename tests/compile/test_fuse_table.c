@@ -14,6 +14,13 @@
 
 #define LANES MERGED_LANES
 
+/* No step leaves idle lanes out. */
+static void set_merged(struct sl_fuse_row *row, double seconds)
+{
+        for (uint32_t k = 0; k < SL_FUSE_OCCUPANCIES_MAX; k++)
+                row->merged[k] = seconds;
+}
+
 static struct sl_fuse_table synthetic(void)
 {
         struct sl_fuse_table table;
@@ -25,9 +32,9 @@ static struct sl_fuse_table synthetic(void)
 
                 row->batch = i ? 8 : 1;
                 row->n_turns = 1;
-                row->merged = i ? 20 : 5;
                 for (uint32_t k = 0; k < table.n_occupancies; k++)
                         row->separate[k] = row->one_job[k] = table.occupied[k];
+                set_merged(row, i ? 20 : 5);
         }
         return table;
 }
@@ -52,12 +59,25 @@ Test(fuse_table, least_lanes_are_those_at_which_merged_gains)
         struct sl_fuse_table table = synthetic();
 
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), 6);
-        table.rows[0].merged = 0.97 * 5;
+        set_merged(&table.rows[0], 0.97 * 5);
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), 5, "exactly 3 %% are enough");
-        table.rows[0].merged = 0.98 * 5;
+        set_merged(&table.rows[0], 0.98 * 5);
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), 6);
-        table.rows[0].merged = 0.5;
+        set_merged(&table.rows[0], 0.5);
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), 1);
+}
+
+/* A lane costs 1; merged 2 and a quarter of each that is occupied: 2.75 at 3 lanes, 3 at 4. */
+Test(fuse_table, idle_lanes_that_are_left_out_count_for_less)
+{
+        struct sl_fuse_table table = synthetic();
+
+        for (uint32_t k = 0; k < table.n_occupancies; k++)
+                table.rows[0].merged[k] = 2 + table.occupied[k] / 4.0;
+        cr_expect_float_eq(sl_fuse_merged_seconds(&table, 6, 1), 3.5, 1e-12);
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), 3);
+        table.rows[0].merged[2] = 9; /* at half of the lanes it loses: it is not worth it below */
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), 9);
 }
 
 Test(fuse_table, what_never_gains_or_was_not_measured_is_never_merged)
@@ -66,7 +86,7 @@ Test(fuse_table, what_never_gains_or_was_not_measured_is_never_merged)
 
         cr_expect_eq(sl_fuse_least_lanes(&table, 8), SL_FUSE_NEVER, "20 for 16 lanes of 1");
         cr_expect_eq(sl_fuse_least_lanes(&table, 9), SL_FUSE_NEVER, "nobody has measured 9 samples");
-        cr_expect(isinf(sl_fuse_merged_seconds(&table, 9)));
+        cr_expect(isinf(sl_fuse_merged_seconds(&table, 16, 9)));
         table.n_rows = 0;
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), SL_FUSE_NEVER);
 }
@@ -75,9 +95,9 @@ Test(fuse_table, sizes_between_rows_are_judged_by_the_larger_one)
 {
         struct sl_fuse_table table = synthetic();
 
-        table.rows[1].merged = 10;
+        set_merged(&table.rows[1], 10);
         cr_expect_eq(sl_fuse_least_lanes(&table, 2), 11);
-        cr_expect_float_eq(sl_fuse_merged_seconds(&table, 2), 10, 1e-12);
+        cr_expect_float_eq(sl_fuse_merged_seconds(&table, 1, 2), 10, 1e-12);
         cr_expect_float_eq(sl_fuse_one_job_seconds(&table, 11, 2), 11, 1e-12, "on the line between 8 and 16 lanes");
 }
 

@@ -69,12 +69,14 @@ static uint64_t bytes_of_singles(void)
         return bytes;
 }
 
-static void run(const struct sl_plan *plan, uint32_t batch, float outputs[LANES][MERGED_BATCH_MAX * WIDTH])
+/* Return: whether idle lanes are left out. */
+static bool run_idle(const struct sl_plan *plan, uint32_t batch, uint64_t idle, float outputs[LANES][MERGED_BATCH_MAX * WIDTH])
 {
         static float inputs[LANES][MERGED_BATCH_MAX * WIDTH];
         const void *from[LANES];
         void *to[LANES];
         struct sl_instance *instance;
+        bool skips;
 
         for (uint32_t i = 0; i < LANES; i++) {
                 for (uint32_t k = 0; k < MERGED_BATCH_MAX * WIDTH; k++)
@@ -83,8 +85,15 @@ static void run(const struct sl_plan *plan, uint32_t batch, float outputs[LANES]
                 to[i] = outputs[i];
         }
         cr_assert_eq(sl_instance_new(plan, MERGED_BATCH_MAX, &instance, &error), 0, "%s", error.text);
+        skips = sl_instance_idle(instance, idle);
         cr_assert_eq(sl_instance_run(instance, batch, from, to), 0);
         sl_instance_free(instance);
+        return skips;
+}
+
+static void run(const struct sl_plan *plan, uint32_t batch, float outputs[LANES][MERGED_BATCH_MAX * WIDTH])
+{
+        cr_assert_not(run_idle(plan, batch, 0, outputs));
 }
 
 static void expect_same_answers(const struct sl_plan *plan)
@@ -173,6 +182,34 @@ Test(share, without_its_members_or_with_others_it_is_not_opened_but_read)
         merged.singles[0] = first;
         cr_expect_eq(sl_plan_read_info(fd, &info, &error), 0, "%s", error.text);
         cr_expect_gt(info.member_bytes, 0);
+        close(fd);
+        merged_lanes_deinit(&merged);
+}
+
+/* What the last product gives them is zeros, so that it is seen that they were not computed. */
+Test(share, idle_lanes_are_left_out_and_the_others_have_the_same_bits)
+{
+        static float wanted[LANES][MERGED_BATCH_MAX * WIDTH], got[LANES][MERGED_BATCH_MAX * WIDTH];
+        const uint64_t masks[] = {0x01, 0x80, 0x7f, 0xaa, 0x3c, 0xff};
+        struct sl_plan *plan;
+        int fd;
+
+        merged_lanes_init(&merged, build_products);
+        fd = share(&plan);
+        for (uint32_t batch = 1; batch <= MERGED_BATCH_MAX; batch *= 2)
+                for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
+                        run(merged.plan, batch, wanted);
+                        memset(got, 0xff, sizeof(got));
+                        cr_expect(run_idle(plan, batch, masks[m], got));
+                        for (uint32_t i = 0; i < LANES; i++) {
+                                if (masks[m] >> i & 1)
+                                        memset(wanted[i], 0, batch * WIDTH * sizeof(float));
+                                cr_expect_arr_eq(got[i], wanted[i], batch * WIDTH * sizeof(float), "batch %u, idle %llx, lane %u",
+                                        batch, (unsigned long long)masks[m], i);
+                        }
+                }
+        cr_expect_not(run_idle(merged.plan, 1, 1, got), "of constants that are its own nobody knows whose they are");
+        sl_plan_free(plan);
         close(fd);
         merged_lanes_deinit(&merged);
 }

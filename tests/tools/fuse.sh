@@ -54,7 +54,7 @@ assert trial["lanes"] == 2 and not trial["compiled"], "the cache has it"
 assert trial["merged"] and trial["stacked_bytes"] > 0 and trial["merged_nodes"] <= trial["common_nodes"]
 assert trial["table"]["occupied"] == [1, 2] and [row["batch"] for row in trial["table"]["rows"]] == [1, 2]
 for row in trial["table"]["rows"]:
-    assert row["merged_seconds"] > 0 and len(row["one_job_seconds"]) == len(row["separate_seconds"]) == 2
+    assert min(row["merged_seconds"]) > 0 and len(row["merged_seconds"]) == len(row["one_job_seconds"]) == len(row["separate_seconds"]) == 2
 END
 
 merged=0

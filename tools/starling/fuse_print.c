@@ -45,7 +45,7 @@ static void print_table(const struct sl_fuse_table *table)
         for (uint32_t r = 0; r < table->n_rows; r++)
                 for (uint32_t i = 0; i < table->n_occupancies; i++)
                         printf("      %5u %5u  %12.2f %12.2f %12.2f\n", table->rows[r].batch, table->occupied[i],
-                                1e6 * table->rows[r].separate[i], 1e6 * table->rows[r].one_job[i], 1e6 * table->rows[r].merged);
+                                1e6 * table->rows[r].separate[i], 1e6 * table->rows[r].one_job[i], 1e6 * table->rows[r].merged[i]);
         for (uint32_t r = 0; r < table->n_rows; r++) {
                 uint32_t least = sl_fuse_least_lanes(table, table->rows[r].batch);
 
@@ -158,11 +158,11 @@ static json_t *table_json(const struct sl_fuse_table *table)
                 const struct sl_fuse_row *row = &table->rows[r];
                 uint32_t least = sl_fuse_least_lanes(table, row->batch);
 
-                json_array_append_new(rows,
-                        json_pack("{s:i, s:i, s:f, s:o, s:o, s:o}", "batch", (int)row->batch, "turns", (int)row->n_turns,
-                                "merged_seconds", row->merged, "separate_seconds", numbers(row->separate, table->n_occupancies),
-                                "one_job_seconds", numbers(row->one_job, table->n_occupancies), "least_lanes",
-                                least == SL_FUSE_NEVER ? json_null() : json_integer(least)));
+                json_array_append_new(rows, json_pack("{s:i, s:i, s:o, s:o, s:o, s:o}", "batch", (int)row->batch, "turns",
+                                                    (int)row->n_turns, "merged_seconds", numbers(row->merged, table->n_occupancies),
+                                                    "separate_seconds", numbers(row->separate, table->n_occupancies),
+                                                    "one_job_seconds", numbers(row->one_job, table->n_occupancies), "least_lanes",
+                                                    least == SL_FUSE_NEVER ? json_null() : json_integer(least)));
         }
         return json_pack("{s:i, s:o, s:o, s:f}", "lanes", (int)table->n_lanes, "occupied", occupied, "rows", rows, "difference",
                 table->difference);

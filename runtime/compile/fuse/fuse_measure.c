@@ -27,7 +27,7 @@ struct turns {
 };
 
 struct row_turns {
-        struct turns merged, separate[SL_FUSE_OCCUPANCIES_MAX], one_job[SL_FUSE_OCCUPANCIES_MAX];
+        struct turns separate[SL_FUSE_OCCUPANCIES_MAX], one_job[SL_FUSE_OCCUPANCIES_MAX], merged[SL_FUSE_OCCUPANCIES_MAX];
 };
 
 struct bench {
@@ -235,14 +235,31 @@ static int time_singles(const struct bench *bench, const struct sl_fuse_table *t
         return 0;
 }
 
-static int time_merged(const struct bench *bench, uint32_t batch, struct turns *turns)
+static uint64_t idle_lanes(const struct sl_fuse_table *table, uint32_t occupied)
 {
-        uint64_t from = sl_clock_ns();
-        int r = run_merged(bench, batch);
+        uint64_t all = table->n_lanes < 64 ? (UINT64_C(1) << table->n_lanes) - 1 : UINT64_MAX;
 
-        if (r == 0)
-                note(turns, from);
-        return r;
+        return occupied < table->n_lanes ? all & ~((UINT64_C(1) << occupied) - 1) : 0;
+}
+
+/* Where no step leaves idle lanes out, all of them are one way. */
+static int time_merged(const struct bench *bench, const struct sl_fuse_table *table, uint32_t batch, struct turns *turns)
+{
+        uint32_t all = table->n_occupancies - 1;
+
+        for (uint32_t i = table->n_occupancies; i-- > 0;) {
+                bool skips = sl_instance_idle(bench->merged, idle_lanes(table, table->occupied[i]));
+                uint64_t from = sl_clock_ns();
+                int r = skips || i == all ? run_merged(bench, batch) : 0;
+
+                if (r < 0)
+                        return r;
+                if (skips || i == all)
+                        note(&turns[i], from);
+                else
+                        turns[i] = turns[all];
+        }
+        return 0;
 }
 
 static int turn_separate(const struct bench *bench, const struct sl_fuse_table *table, uint32_t i)
@@ -254,7 +271,7 @@ static int turn_shared(const struct bench *bench, const struct sl_fuse_table *ta
 {
         int r = time_singles(bench, table, bench->batches[i], bench->rows[i].one_job);
 
-        return r < 0 ? r : time_merged(bench, bench->batches[i], &bench->rows[i].merged);
+        return r < 0 ? r : time_merged(bench, table, bench->batches[i], bench->rows[i].merged);
 }
 
 /*
@@ -293,14 +310,14 @@ static double median(struct turns *turns)
 /* What was measured at one batch; false: not all of it. */
 static bool fill_row(const struct sl_fuse_table *table, struct row_turns *turns, struct sl_fuse_row *row)
 {
-        if (turns->merged.n < TURNS_MIN || turns->separate[0].n < TURNS_MIN)
+        if (turns->merged[0].n < TURNS_MIN || turns->separate[0].n < TURNS_MIN)
                 return false;
         for (uint32_t i = 0; i < table->n_occupancies; i++) {
                 row->separate[i] = median(&turns->separate[i]);
                 row->one_job[i] = median(&turns->one_job[i]);
+                row->merged[i] = median(&turns->merged[i]);
         }
-        row->merged = median(&turns->merged);
-        row->n_turns = turns->merged.n;
+        row->n_turns = turns->merged[0].n;
         return true;
 }
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAGIC 0x3130455355464c53u /* "SLFUSE01" */
+#define MAGIC 0x3230455355464c53u /* "SLFUSE02" */
 
 static bool ends(const char *text, size_t bytes)
 {

@@ -22,10 +22,10 @@ static bool is_time(double seconds)
 
 static bool row_is_sound(const struct sl_fuse_table *table, const struct sl_fuse_row *row)
 {
-        bool sound = row->batch && row->n_turns && is_time(row->merged);
+        bool sound = row->batch && row->n_turns;
 
         for (uint32_t i = 0; i < table->n_occupancies; i++)
-                sound = sound && is_time(row->separate[i]) && is_time(row->one_job[i]);
+                sound = sound && is_time(row->separate[i]) && is_time(row->one_job[i]) && is_time(row->merged[i]);
         return sound;
 }
 
@@ -91,24 +91,33 @@ double sl_fuse_separate_seconds(const struct sl_fuse_table *table, uint32_t lane
         return row ? between(table, row->separate, lanes) : INFINITY;
 }
 
-double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t samples)
+/* However few are occupied, some of the plan runs. */
+static double merged_between(const struct sl_fuse_table *table, const struct sl_fuse_row *row, uint32_t lanes)
+{
+        return lanes <= table->occupied[0] ? row->merged[0] : between(table, row->merged, lanes);
+}
+
+double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples)
 {
         const struct sl_fuse_row *row = row_of(table, samples);
 
-        return row ? row->merged : INFINITY;
+        return row ? merged_between(table, row, lanes) : INFINITY;
 }
 
 uint32_t sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples)
 {
         const struct sl_fuse_row *row = row_of(table, samples);
+        uint32_t least = table->n_lanes + 1;
 
-        for (uint32_t lanes = 1; row && lanes <= table->n_lanes; lanes++)
-                if (row->merged <= (1 - SL_FUSE_LEAST_GAIN) * between(table, row->one_job, lanes))
-                        return lanes;
-        return SL_FUSE_NEVER;
+        while (row && least > 1 &&
+                merged_between(table, row, least - 1) <= (1 - SL_FUSE_LEAST_GAIN) * between(table, row->one_job, least - 1))
+                least--;
+        return least > table->n_lanes ? SL_FUSE_NEVER : least;
 }
 
 double sl_fuse_gain(const struct sl_fuse_table *table)
 {
-        return table->n_rows ? table->rows[0].one_job[table->n_occupancies - 1] / table->rows[0].merged : 0;
+        uint32_t all = table->n_occupancies - 1;
+
+        return table->n_rows ? table->rows[0].one_job[all] / table->rows[0].merged[all] : 0;
 }

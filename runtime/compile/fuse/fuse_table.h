@@ -4,9 +4,9 @@
  *
  *     separate   each plan in an instance with a workspace of its own, as workers of their own have it
  *     one job    the same plans one after another in one workspace
- *     merged     the merged plan of all lanes; idle ones are computed and discarded
+ *     merged     the merged plan of all lanes; idle ones are left out by steps that can, and computed and discarded by the others
  *
- * The first two are measured for some numbers of occupied lanes and lie on straight lines in between. Plain values, so that a table
+ * All are measured for some numbers of occupied lanes and lie on straight lines in between. Plain values, so that a table
  * can be kept in a file; pure; any thread.
  */
 #pragma once
@@ -23,8 +23,7 @@
 struct sl_fuse_row {
         uint32_t batch;   /* samples of each lane */
         uint32_t n_turns; /* of which the seconds are medians */
-        double merged;
-        double separate[SL_FUSE_OCCUPANCIES_MAX], one_job[SL_FUSE_OCCUPANCIES_MAX];
+        double separate[SL_FUSE_OCCUPANCIES_MAX], one_job[SL_FUSE_OCCUPANCIES_MAX], merged[SL_FUSE_OCCUPANCIES_MAX];
 };
 
 struct sl_fuse_table {
@@ -42,8 +41,8 @@ void sl_fuse_table_init(struct sl_fuse_table *table, uint32_t n_lanes);
 bool sl_fuse_table_is_sound(const struct sl_fuse_table *table);
 
 /*
- * The least number of occupied lanes at which the merged plan is cheaper than one job by SL_FUSE_LEAST_GAIN, when the fullest lane
- * has @samples. SL_FUSE_NEVER: not even when all are; or nobody has measured so large a batch.
+ * The least number of occupied lanes from which on the merged plan is cheaper than one job by SL_FUSE_LEAST_GAIN, when the fullest
+ * lane has @samples. SL_FUSE_NEVER: not even when all are; or nobody has measured so large a batch.
  */
 uint32_t sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples);
 
@@ -51,8 +50,8 @@ uint32_t sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples
 double sl_fuse_one_job_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples);
 double sl_fuse_separate_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples);
 
-/* Seconds of the merged plan when its fullest lane has @samples; infinite beyond what was measured. */
-double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t samples);
+/* Seconds of the merged plan with @lanes occupied, whose fullest has @samples; infinite beyond what was measured. */
+double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples);
 
 /* One job over merged, all lanes occupied, at the smallest batch; 0 without rows. */
 double sl_fuse_gain(const struct sl_fuse_table *table);

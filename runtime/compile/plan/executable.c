@@ -156,9 +156,26 @@ static int build_bodies(struct builder *builder, const struct sl_executable *exe
         return r;
 }
 
+/* Piece l is a constant of member l: no lane reads another's. */
+static bool is_laned(const struct sl_plan *plan, const struct sl_plan_step *source)
+{
+        const struct sl_plan_operand *matrices = &plan->operands[source->first_operand + 1];
+        const struct sl_plan_constant *constant;
+
+        if (source->op != SL_OP_MATMUL || source->n_inputs < 2 || matrices->place != SL_PLACE_CONSTANT ||
+                matrices->tensor.shape.rank != 3 || matrices->tensor.shape.dims[0] != plan->n_members)
+                return false;
+        constant = &plan->constants[matrices->index];
+        for (uint64_t l = 0; l < constant->n_pieces; l++)
+                if (plan->pieces[constant->first_piece + l].member != l)
+                        return false;
+        return constant->n_pieces > 1 && constant->n_pieces == plan->n_members;
+}
+
 static int build_step(struct builder *builder, struct sl_executable *executable, struct sl_executable_step *step)
 {
         executable->dynamic = executable->dynamic || step->source->dynamic;
+        step->is_laned = is_laned(builder->plan, step->source);
         if (!step->source->dynamic)
                 return compile_kernel(builder, executable, step);
         return step->source->n_bodies ? build_bodies(builder, executable, step) : 0;
@@ -365,6 +382,19 @@ int sl_executable_split(struct sl_executable *executable, uint32_t members, uint
                         *ret_scratch_bytes = step->source->scratch_bytes;
         }
         return r == 0 ? sl_chains_find(executable, error) : r;
+}
+
+bool sl_executable_idle(struct sl_executable *executable, uint64_t idle)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < executable->n_steps; i++) {
+                struct sl_executable_step *step = &executable->steps[i];
+
+                step->binding.idle = step->is_laned ? idle : 0;
+                any |= step->is_laned;
+        }
+        return any;
 }
 
 void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs)

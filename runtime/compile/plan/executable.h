@@ -40,6 +40,7 @@ struct sl_executable_step {
         int64_t stages; /* of each launch in parts */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
         struct sl_rounds_layout *rounds; /* of a step with bodies */
+        bool is_laned;                   /* a product of which each lane's matrix is its member's: idle ones may be left out */
 };
 
 struct sl_executable_patch {
@@ -90,6 +91,12 @@ void sl_executable_move(struct sl_executable *executable, uint8_t *workspace);
  * called again with 1.
  */
 int sl_executable_split(struct sl_executable *executable, uint32_t members, uint64_t *ret_scratch_bytes, struct sl_error *error);
+
+/*
+ * From now on nobody looks at what lanes in @idle, as bits, give: steps that can leave them out. Between runs. Return: whether
+ * there is such a step.
+ */
+bool sl_executable_idle(struct sl_executable *executable, uint64_t idle);
 
 /* Bytes of its tables, those of its bodies included. Pure. */
 uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number);

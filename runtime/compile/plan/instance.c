@@ -47,6 +47,8 @@ struct sl_instance {
         struct sl_stop stop;
         struct sl_pace pace;           /* of the run */
         struct sl_executable *running; /* started, and not over yet; NULL */
+        uint64_t idle;                 /* lanes that nobody looks at */
+        bool skips;                    /* some step leaves them out */
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
@@ -249,6 +251,14 @@ void sl_instance_move(struct sl_instance *instance, void *room)
         for (uint32_t i = 0; i < instance->n_programs; i++)
                 sl_executable_move(instance->programs[i], room);
         leave_room(instance);
+}
+
+bool sl_instance_idle(struct sl_instance *instance, uint64_t idle)
+{
+        for (uint32_t i = 0; i < instance->n_programs && idle != instance->idle; i++)
+                instance->skips |= sl_executable_idle(instance->programs[i], idle);
+        instance->idle = idle;
+        return instance->skips && idle;
 }
 
 int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max)

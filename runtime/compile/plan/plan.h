@@ -143,6 +143,12 @@ int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, str
  */
 void sl_instance_move(struct sl_instance *instance, void *room);
 
+/*
+ * From now on runs of a merged plan need not compute lanes in @idle, as bits: their outputs are undefined. Between runs. Return:
+ * whether there is a step that leaves them out; if there is none a run takes as long as ever.
+ */
+bool sl_instance_idle(struct sl_instance *instance, uint64_t idle);
+
 /* How a team computes a step. */
 struct sl_step_split {
         uint32_t axis, members; /* enum sl_axis, and how many parts there are; NONE: member 0 computes all of it, 0 */

@@ -62,7 +62,7 @@ static uint32_t find_least(struct sl_block_order *order, const struct sl_fused *
         for (uint32_t i = 0; i < info->n_batches; i++) {
                 uint32_t least = sl_fuse_least_lanes(&fused->table, info->batches[i]);
 
-                if (least == SL_FUSE_NEVER || sl_fuse_merged_seconds(&fused->table, info->batches[i]) > limit_s)
+                if (least == SL_FUSE_NEVER || sl_fuse_merged_seconds(&fused->table, fused->n_lanes, info->batches[i]) > limit_s)
                         continue;
                 order->least[i] = least;
                 largest = info->batches[i];

@@ -362,6 +362,16 @@ static void lend_lanes(const struct sl_block *block, uint64_t lanes, uint32_t sa
         }
 }
 
+/* Members without a job, as bits. */
+static uint64_t idle_members(const struct sl_block *block, uint64_t lanes)
+{
+        uint64_t idle = 0;
+
+        for (uint32_t i = 0; i < block->n_members; i++)
+                idle |= (uint64_t)!has_job(&block->members[i], lanes) << i;
+        return idle;
+}
+
 static int compute_lanes(struct sl_block *block, uint64_t lanes, uint32_t samples, struct sl_job_run *runs)
 {
         const void *inputs[SL_PLAN_PORTS_MAX];
@@ -370,6 +380,7 @@ static int compute_lanes(struct sl_block *block, uint64_t lanes, uint32_t sample
 
         lend_lanes(block, lanes, samples, runs, inputs, outputs);
         sl_instance_watch(block->instance, NULL);
+        (void)sl_instance_idle(block->instance, idle_members(block, lanes));
         r = sl_instance_run(block->instance, samples, inputs, outputs);
         for (uint64_t left = lanes; left; left &= left - 1)
                 sl_job_run_return(&runs[__builtin_ctzll(left)], r == 0);

@@ -2,8 +2,8 @@
 /*
  * Lanes of a carrier that one plan computes: a merged plan (graph/merge) has the ports of its members one behind the other, and
  * takes a batch of each at a time. A launch in which enough of the members have a job of one and the same number of samples is one
- * run of that plan; who has none is computed on zeros, and nobody sees it. All others compute by the plans of their own, and so do
- * all where that run fails, so that no answer changes through another member.
+ * run of that plan; who has none is left out where a step can do that, or computed on zeros, and nobody sees it. All others compute
+ * by the plans of their own, and so do all where that run fails, so that no answer changes through another member.
  *
  *     jobs of lanes  A  -  C  D      inputs where they lie, or gathered in the member's pool; zeros for who has no job
  *                    |  0  |  |
