@@ -235,6 +235,8 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_wor
         struct sl_let *leaving[SL_WORKERS_MAX];
         uint32_t n = 0;
 
+        if (crew->options.on_gpu)
+                return sl_lets_assign_gpu(crew->options.lets, &crew->options.gpu);
         for (uint32_t i = 0; replaced && i < replaced->n; i++)
                 leaving[n++] = replaced->workers[i].let;
         for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_SHARED, KIND_SINGLE, KIND_NAMED };
+enum kind { KIND_SHARED, KIND_SINGLE, KIND_NAMED, KIND_GPU };
+
+/* Jobs on a GPU run beside each other, on streams of their own: as good as any number. */
+#define GPU_AT_ONCE 1024
 
 static void show_let(struct sl_stats *stats, struct sl_let *let)
 {
@@ -18,14 +21,16 @@ static void show_let(struct sl_stats *stats, struct sl_let *let)
                 .n_cores = (uint32_t)CPU_COUNT(&let->cpus), .at_once = let->turns.at_once, .for_one = let->turns.for_one};
 
         sl_cores_text(&let->cpus, shown.cores, sizeof(shown.cores));
-        if (let->kind == KIND_SHARED)
+        if (let->kind == KIND_GPU)
+                snprintf(shown.name, sizeof(shown.name), "%s", let->gpu);
+        else if (let->kind == KIND_SHARED)
                 snprintf(shown.name, sizeof(shown.name), "worker cores");
         else
                 snprintf(shown.name, sizeof(shown.name), let->kind == KIND_SINGLE ? "core %.24s" : "cores %.24s", shown.cores);
         sl_stats_let_add(stats, &shown, &let->stats);
 }
 
-static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once)
+static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once, const char *gpu)
 {
         struct sl_let *let = lets->n < SL_LETS_MAX ? aligned_alloc(alignof(struct sl_let), sizeof(*let)) : NULL;
 
@@ -36,6 +41,7 @@ static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_se
                 .kind = kind,
                 .turns = {.at_once = at_once ? at_once : 1, .for_one = kind == KIND_SINGLE},
                 .next = lets->all};
+        snprintf(let->gpu, sizeof(let->gpu), "%s", gpu);
         lets->all = let;
         lets->n++;
         if (lets->stats)
@@ -59,7 +65,7 @@ static struct sl_let *let_of(struct sl_lets *lets, enum kind kind, const cpu_set
 
         if (let)
                 let->stale = false;
-        return let ? let : let_new(lets, kind, cpus, at_once);
+        return let ? let : let_new(lets, kind, cpus, at_once, "");
 }
 
 bool sl_lets_allow(const struct sl_lets *lets, const cpu_set_t *cores)
@@ -98,7 +104,8 @@ int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, 
 
         if (!lets)
                 return -ENOMEM;
-        *lets = (struct sl_lets){.configured = *worker_cpus, .allowed = *worker_cpus, .dispatcher = *dispatcher_cpus, .stats = stats};
+        *lets = (struct sl_lets){
+                .configured = *worker_cpus, .allowed = *worker_cpus, .dispatcher = *dispatcher_cpus, .stats = stats};
         if (CPU_COUNT(worker_cpus) == 0)
                 sched_getaffinity(0, sizeof(lets->allowed), &lets->allowed);
         else
@@ -206,6 +213,20 @@ struct sl_let *sl_lets_assign(struct sl_lets *lets, const cpu_set_t *cores, stru
                 let = least_used(lets, leaving, n_leaving);
         else if (!CPU_EQUAL(&lets->allowed, cores))
                 let = let_of(lets, KIND_NAMED, cores, (uint32_t)CPU_COUNT(cores));
+        let = let ? let : lets->shared;
+        change_workers(let, 1);
+        return let;
+}
+
+struct sl_let *sl_lets_assign_gpu(struct sl_lets *lets, const struct sl_gpu_let *gpu)
+{
+        const cpu_set_t none = {0};
+        struct sl_let *let = lets->all;
+
+        while (let && strcmp(let->gpu, gpu->name) != 0)
+                let = let->next;
+        if (!let)
+                let = let_new(lets, KIND_GPU, &none, GPU_AT_ONCE, gpu->name);
         let = let ? let : lets->shared;
         change_workers(let, 1);
         return let;

@@ -277,7 +277,7 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
                 const struct sl_model_spec *spec = &(*ret_specs)[i];
                 const struct sl_worker_set *set = sl_change_workers(r, spec->name);
 
-                uint32_t unplaced = spec->path ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
+                uint32_t unplaced = spec->path && !spec->on_gpu ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
 
                 if (spec->fuse == SL_SHARING_NEVER)
                         workers += unplaced;

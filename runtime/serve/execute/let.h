@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A let: a part of a device on which workers run on their own (Choi et al., gpulets, 2022). Today a set of cores: one for a single
- * worker, or one that many share.
+ * A let: a part of a device on which workers run on their own (Choi et al., gpulets, 2022): a set of cores, one for a single worker
+ * or one that many share; or a GPU, or a part of one, whose workers share no core that jobs would have to take turns on.
  *
  * Owner: control, which makes lets at its start and chooses one for each worker (control/lets.h). What workers and the dispatcher
  * read does not change; the dispatcher keeps count of what runs on it, so that those who share it run in turns (decide/turns.h).
  */
 #pragma once
 
+#include "gpu_let.h"
 #include "ready_queue.h"
 #include "turns.h"
 
@@ -19,6 +20,7 @@ struct sl_let_stats;
 
 struct sl_let {
         cpu_set_t cpus;             /* empty: any */
+        char gpu[SL_GPU_LET_NAME_BYTES]; /* its name, of a GPU; "": it is cores */
         struct sl_let *next;        /* control's list */
         uint32_t kind;              /* control's: control/lets.c */
         bool stale;                 /* control: cores of it are gone, nobody gets it any more */

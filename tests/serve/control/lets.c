@@ -43,6 +43,30 @@ Test(lets, each_worker_has_a_core_for_itself_as_long_as_there_are_enough)
         sl_lets_free(lets);
 }
 
+/* Those on one part of a GPU share it, and take no core from anybody. */
+Test(lets, a_worker_on_a_gpu_has_no_core)
+{
+        const struct sl_gpu_let whole = {.name = "gpu:0", .percent = 100}, half = {.name = "gpu:0/50%", .percent = 50};
+        struct sl_lets *lets = make(cores(1, 2), cores(0, 0), 2);
+        struct sl_let *let = sl_lets_assign_gpu(lets, &whole), *other = sl_lets_assign_gpu(lets, &half);
+        cpu_set_t fewer = cores(2, 2);
+
+        cr_expect_eq(CPU_COUNT(&let->cpus), 0);
+        cr_expect_neq(let, other);
+        cr_expect_eq(sl_lets_assign_gpu(lets, &whole), let);
+        cr_expect_eq(let->n_assigned, 2);
+        let->turns.running[0] = 100;
+        cr_expect_gt(sl_turns_left(&let->turns, 1, 1), 100, "jobs there run beside each other");
+        cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), 1));
+        cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), 2));
+        sl_lets_return(let);
+        sl_lets_return(let);
+        cr_expect_eq(sl_lets_assign_gpu(lets, &whole), let, "it is there for the next one");
+        cr_expect(sl_lets_update(lets, &fewer));
+        cr_expect_not(let->stale, "cores that are gone are not its own");
+        sl_lets_free(lets);
+}
+
 Test(lets, all_share_the_worker_cores_where_there_are_too_few)
 {
         struct sl_lets *lets = make(cores(0, 1), cores(0, 0), 2);
