@@ -30,6 +30,8 @@ static bool lay_out(const uint64_t *slot_bytes, uint32_t n_inputs, uint64_t n_sl
         return n_slots <= UINT32_MAX;
 }
 
+#define MIRROR_TIMES_MAX 16
+
 int sl_pool_layout(const uint64_t *slot_bytes, uint32_t n_inputs, uint32_t wanted, uint64_t page_bytes, uint64_t bytes_max,
         struct sl_pool_layout *ret_layout)
 {
@@ -45,7 +47,8 @@ int sl_pool_layout(const uint64_t *slot_bytes, uint32_t n_inputs, uint32_t wante
                         return -EINVAL;
                 step = slots > step ? slots : step; /* powers of two, all of them */
         }
-        if (!lay_out(slot_bytes, n_inputs, sl_align_up(wanted, step), page_bytes, bytes_max, &layout)) {
+        if (sl_align_up(wanted, step) / wanted > MIRROR_TIMES_MAX ||
+                !lay_out(slot_bytes, n_inputs, sl_align_up(wanted, step), page_bytes, bytes_max, &layout)) {
                 layout.mirrored = false;
                 if (!lay_out(slot_bytes, n_inputs, wanted, page_bytes, bytes_max, &layout))
                         return -E2BIG;

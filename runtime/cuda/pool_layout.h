@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many slots a pool has, and what memory they take. A mirror starts where a page of the device ends, so that all slots together
- * have to be whole pages: where samples are of odd sizes that takes many slots, and where it takes too much memory there is no
- * mirror. Pure.
+ * have to be whole pages: where samples are of odd sizes that takes many slots, and where it takes too much memory, or more than
+ * 16 times as many slots as are wanted, there is no mirror: each has an event of the device. Pure.
  */
 #pragma once
 

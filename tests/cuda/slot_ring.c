@@ -159,7 +159,13 @@ Test(layout, has_a_mirror_where_slots_fill_pages)
         check_layout(4ull << 20, 5, 5, true);
         check_layout(1ull << 20, 5, 6, true);
         check_layout(602112, 64, 512, true); /* 3x224x224 floats: 4096 times an odd number */
-        check_layout(12, 1, 524288, true);
+        check_layout(2ull << 16, 1, 16, true);
+}
+
+Test(layout, has_none_where_that_would_take_too_many_slots)
+{
+        check_layout(1ull << 16, 1, 1, false);
+        check_layout(12, 64, 64, false); /* half a million, each with an event */
 }
 
 Test(layout, has_none_where_that_would_take_too_much)

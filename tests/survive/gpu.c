@@ -4,6 +4,7 @@
  * are right, their workers share one process, and what fails there ends nobody else.
  */
 #include "base/clock.h"
+#include "builder.h"
 #include "digits.h"
 #include "world.h"
 
@@ -279,6 +280,71 @@ Test(fake_gpu, answers_many_at_once)
                 digits_job_free(&jobs[i], guest.client);
         for (uint32_t i = 0; i < 2; i++)
                 starling_model_close(models[i]);
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
+#define COLUMNS 8u
+
+/* y = 2 x, for any number of rows in a sample. */
+static void add_open_model(void)
+{
+        static float twice[COLUMNS * COLUMNS];
+        struct builder *b = builder_new(13);
+        uint8_t *file;
+        size_t bytes;
+
+        for (uint32_t i = 0; i < COLUMNS; i++)
+                twice[i * COLUMNS + i] = 2;
+        builder_input(b, "x", STARLING_F32, DIMS(-1, -2, COLUMNS));
+        builder_floats(b, "twice", DIMS(COLUMNS, COLUMNS), twice);
+        builder_node(b, "MatMul", "x,twice", "y");
+        builder_output(b, "y");
+        file = builder_pack(b, &bytes);
+        world_add_model(&world, "open", file, bytes);
+        world_add_model_config(&world, "open", "device: gpu:0\nbatch_max: 4\n");
+        builder_free(b);
+}
+
+static void expect_twice(const struct guest *guest, struct starling_model *model, uint32_t samples, uint32_t rows)
+{
+        const uint32_t dims[] = {samples, rows, COLUMNS};
+        struct starling_tensor x, y;
+        struct starling_completion done;
+        char text[512];
+
+        cr_assert_eq(starling_tensor_alloc(guest->client, STARLING_F32, 3, dims, &x), 0);
+        cr_assert_eq(starling_tensor_alloc(guest->client, STARLING_F32, 3, dims, &y), 0);
+        for (uint32_t i = 0; i < samples * rows * COLUMNS; i++)
+                ((float *)x.data)[i] = (float)(i + rows);
+        struct starling_request request = {.model = model, .inputs = &x, .n_inputs = 1, .outputs = &y, .n_outputs = 1};
+
+        cr_assert_eq(starling_infer(guest->queue, &request, &done), 0, "%u rows: %s\n%s", rows,
+                starling_reason_text(&done, text, sizeof(text)), world_log(&world));
+        for (uint32_t i = 0; i < samples * rows * COLUMNS; i++)
+                cr_assert_eq(((float *)y.data)[i], 2 * (float)(i + rows), "%u rows, element %u", rows, i);
+        starling_free(guest->client, x.data);
+        starling_free(guest->client, y.data);
+}
+
+/* Each size is a plan of its own, derived from that of the first. */
+Test(fake_gpu, serves_sizes_as_they_are_asked_for)
+{
+        struct starling_error error = {""};
+        struct starling_model *model;
+        struct guest guest;
+        pid_t pid;
+
+        use_fake();
+        add_open_model();
+        world_start(&world);
+        guest_enter(&guest);
+        cr_assert_eq(starling_model_open(guest.client, "open", &model, &error), 0, "%s", error.text);
+        for (uint32_t round = 0; round < 2; round++)
+                for (uint32_t rows = 3; rows < 9; rows += 2)
+                        expect_twice(&guest, model, 1 + rows % 5, rows);
+        cr_expect_eq(count_processes("gpu", &pid), 1);
+        starling_model_close(model);
         guest_leave(&guest);
         world_stop(&world);
 }
