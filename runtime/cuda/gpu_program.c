@@ -68,16 +68,19 @@ static int place_weights(struct sl_gpu_program *program, struct sl_error *error)
 }
 
 /* What the pool takes is known when it is there. */
-static int make_pool(struct sl_gpu_program *program, struct sl_error *error)
+int sl_gpu_program_need_pool(struct sl_gpu_program *program, uint32_t n_slots, uint64_t bytes_max, struct sl_error *error)
 {
         const struct sl_plan_info *info = sl_plan_info(program->options.plan);
         uint64_t slot_bytes[SL_PLAN_PORTS_MAX];
         const struct sl_pool_options options = {.device = program->options.gpu->device,
                 .slot_bytes = slot_bytes,
                 .n_inputs = info->n_inputs,
-                .n_slots = program->options.n_slots,
-                .bytes_max = program->options.pool_bytes_max};
+                .n_slots = n_slots,
+                .bytes_max = bytes_max};
         int r;
+
+        if (program->pool)
+                return 0;
 
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 slot_bytes[i] = sl_gpu_port_bytes(&info->inputs[i], 1);
@@ -85,7 +88,10 @@ static int make_pool(struct sl_gpu_program *program, struct sl_error *error)
         if (r < 0)
                 return sl_error_prefix(error, r, "model \"%s\"", program->name);
         r = sl_gpu_promise(program->options.gpu, SL_GPU_POOLS, sl_pool_layout_of(program->pool)->total_bytes, program->name, error);
-        program->pool_bytes = r < 0 ? 0 : sl_pool_layout_of(program->pool)->total_bytes;
+        if (r < 0)
+                program->pool = sl_pool_free(program->pool);
+        else
+                program->pool_bytes = sl_pool_layout_of(program->pool)->total_bytes;
         return r;
 }
 
@@ -124,8 +130,6 @@ int sl_gpu_program_new(const struct sl_gpu_program_options *options, struct sl_g
         program->name = sl_plan_info(options->plan)->name;
         sl_gpu_program_hold(options->base);
         r = place_weights(program, error);
-        if (r == 0)
-                r = make_pool(program, error);
         if (r == 0)
                 *ret_program = sl_take(program);
         return r;

@@ -19,15 +19,19 @@ struct sl_gpu_program_options {
         struct sl_gpu *gpu;
         const struct sl_plan *plan;  /* outlives it */
         struct sl_gpu_program *base; /* of the plan's base on the same GPU, which it holds; NULL: there is none */
-        uint32_t n_slots;            /* samples in the pool, or more */
-        uint64_t pool_bytes_max;     /* of the pool */
 };
 
 /*
- * Load time. Return: 0; -ENOMEM one line says what was wanted, what is free and the bound, and everything else goes on; -E2BIG the
- * pool; -ENOTSUP a plan that cannot run there; what the backend says.
+ * Load time. Return: 0; -ENOMEM one line says what was wanted, what is free and the bound, and everything else goes on; -ENOTSUP a
+ * plan that cannot run there; what the backend says.
  */
 int sl_gpu_program_new(const struct sl_gpu_program_options *options, struct sl_gpu_program **ret_program, struct sl_error *error);
+
+/*
+ * A pool for @n_slots samples or more, in so many bytes at most, where it has none: workers need it, derived plans of a base do
+ * not. Return: as above; -E2BIG.
+ */
+int sl_gpu_program_need_pool(struct sl_gpu_program *program, uint32_t n_slots, uint64_t bytes_max, struct sl_error *error);
 
 /* One more holder; the last frees it. NULL is fine. Returns NULL. */
 struct sl_gpu_program *sl_gpu_program_hold(struct sl_gpu_program *program);
@@ -36,6 +40,7 @@ struct sl_gpu_program *sl_gpu_program_free(struct sl_gpu_program *program);
 struct sl_gpu *sl_gpu_program_gpu(const struct sl_gpu_program *program);
 const struct sl_plan *sl_gpu_program_plan(const struct sl_gpu_program *program);
 const struct sl_residence *sl_gpu_program_constants(const struct sl_gpu_program *program);
+/* NULL: it has none. */
 struct sl_pool *sl_gpu_program_pool(const struct sl_gpu_program *program);
 
 /* Bytes of a port at so many samples; of one without a batch: of all of it. UINT64_MAX: its size is not known. Pure. */

@@ -182,6 +182,8 @@ static int worker_init(struct sl_gpu_worker *w, struct sl_error *error)
         if (sl_flight_init(&w->flight, w->options.n_slots) < 0)
                 return sl_error_set(
                         error, EINVAL, "a worker with %u launches on their way: 1 to %d", w->options.n_slots, SL_FLIGHT_SLOTS_MAX);
+        if (!w->pool)
+                return sl_error_set(error, EINVAL, "model \"%s\" has no pool on %s", w->info->name, w->gpu->memory.device);
         for (uint32_t i = 0; i < w->info->n_inputs; i++)
                 w->input_bytes[i] = sl_gpu_port_bytes(&w->info->inputs[i], 1);
         for (uint32_t i = 0; i < w->info->n_outputs; i++)

@@ -68,15 +68,18 @@ int sl_green_new(
 {
         struct sl_let_map map = greens->map; /* the new one, when all of it has come about */
         struct sl_green *green = calloc(1, sizeof(*green));
+        CUresult result;
         int r;
 
         if (!green)
                 return sl_error_set(error, ENOMEM, "no memory for a let");
         green->greens = greens;
         r = sl_let_map_take(&map, percent, replaced ? replaced->atoms : 0, &green->atoms, error);
-        if (r == 0)
-                r = sl_cuda_check(greens->device->driver, create_context(green, green->atoms), error,
-                        "a green context of %u multiprocessors on %s", green->n_processors, greens->device->name);
+        if (r == 0) {
+                result = create_context(green, green->atoms);
+                r = sl_cuda_check(greens->device->driver, result, error, "a green context of %u multiprocessors on %s",
+                        green->n_processors, greens->device->name);
+        }
         if (r < 0) {
                 free(green);
                 return r;

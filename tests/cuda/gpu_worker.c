@@ -117,11 +117,12 @@ TestSuite(worker, .init = setup, .fini = teardown);
 
 static struct sl_gpu_program *new_program(uint32_t n_slots)
 {
-        const struct sl_gpu_program_options options = {.gpu = &gpu, .plan = plan, .n_slots = n_slots, .pool_bytes_max = 1 << 20};
+        const struct sl_gpu_program_options options = {.gpu = &gpu, .plan = plan};
         struct sl_gpu_program *program;
         struct sl_error error = {""};
 
         cr_assert_eq(sl_gpu_program_new(&options, &program, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_gpu_program_need_pool(program, n_slots, 1 << 20, &error), 0, "%s", error.text);
         return program;
 }
 
@@ -381,7 +382,8 @@ Test(worker, beyond_the_bound_is_refused_and_the_others_go_on)
         first = new_worker(&options);
         gpu.memory.limit = sl_gpu_memory_used(&gpu.memory) + sl_gpu_ports_bytes(sl_plan_info(plan), BATCH, JOBS);
         cr_assert_eq(sl_gpu_worker_new(&options, &second, &error), -ENOMEM);
-        cr_assert_not_null(strstr(error.text, "bytes for its workspaces are wanted on gpu:0 (Fake 0), 0 are free: "), "%s", error.text);
+        cr_assert_not_null(
+                strstr(error.text, "bytes for its workspaces are wanted on gpu:0 (Fake 0), 0 are free: "), "%s", error.text);
         fill_request(request, 3);
         cr_assert_eq(sl_gpu_worker_give(first, &request->job), 0);
         while (!sl_gpu_worker_poll(first))

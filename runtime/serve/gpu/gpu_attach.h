@@ -5,7 +5,7 @@
 #include "worker_link.h"
 
 struct sl_gpu_attach {
-        bool asks; /* it is no worker: whether the GPU can be used, by a link that has nothing but a socket */
+        bool asks;                  /* it is no worker: whether the GPU can be used, by a link that has nothing but a socket */
         struct sl_worker_link link; /* begun; it is to be ended */
         int plan_fd, base_fd;       /* the caller's; -1: there is no base */
 };

@@ -2,8 +2,8 @@
 #include "gpu_programs.h"
 
 #include "base/error.h"
-#include "process_link.h"
 #include "gpu_worker.h"
+#include "process_link.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,37 +12,22 @@
 #define POOL_SLOTS_MIN 64
 #define POOL_BYTES_MIN (64ull << 20)
 
-#define NO_LET UINT32_MAX
-
 int sl_gpu_programs_init(struct sl_gpu_programs *programs, struct sl_gpu *gpu, struct sl_error *error)
 {
         *programs = (struct sl_gpu_programs){.gpu = gpu};
         return sl_greens_init(&programs->greens, gpu->device, error);
 }
 
-static int open_plans(int plan_fd, int base_fd, struct sl_plan **ret_plan, struct sl_plan **ret_base, struct sl_error *error)
+static int make_pool(struct sl_gpu_program *program, struct sl_error *error)
 {
-        int r = base_fd >= 0 ? sl_plan_open_intact(base_fd, NULL, ret_base, error) : 0;
+        const struct sl_plan_info *info = sl_plan_info(sl_gpu_program_plan(program));
+        uint32_t n_slots = 2 * info->batches[info->n_batches - 1];
+        uint64_t bytes_max = 0;
 
-        if (r == 0)
-                r = sl_plan_open_intact(plan_fd, *ret_base, ret_plan, error);
-        if (r < 0)
-                *ret_base = sl_plan_free(*ret_base);
-        return r;
-}
-
-static int make_program(struct sl_gpu *gpu, const struct sl_plan *plan, struct sl_gpu_program **ret_program, struct sl_error *error)
-{
-        const struct sl_plan_info *info = sl_plan_info(plan);
-        uint32_t n_slots = info->n_batches ? 2 * info->batches[info->n_batches - 1] : 1;
-        struct sl_gpu_program_options options = {.gpu = gpu, .plan = plan};
-
-        options.n_slots = n_slots > POOL_SLOTS_MIN ? n_slots : POOL_SLOTS_MIN;
+        n_slots = n_slots > POOL_SLOTS_MIN ? n_slots : POOL_SLOTS_MIN;
         for (uint32_t i = 0; i < info->n_inputs; i++)
-                options.pool_bytes_max += 4 * options.n_slots * sl_gpu_port_bytes(&info->inputs[i], 1);
-        if (options.pool_bytes_max < POOL_BYTES_MIN)
-                options.pool_bytes_max = POOL_BYTES_MIN;
-        return sl_gpu_program_new(&options, ret_program, error);
+                bytes_max += 4 * n_slots * sl_gpu_port_bytes(&info->inputs[i], 1);
+        return sl_gpu_program_need_pool(program, n_slots, bytes_max > POOL_BYTES_MIN ? bytes_max : POOL_BYTES_MIN, error);
 }
 
 static bool is_same(const struct sl_plan *a, const struct sl_plan *b)
@@ -52,48 +37,83 @@ static bool is_same(const struct sl_plan *a, const struct sl_plan *b)
         return one.checksum == other.checksum && one.bytes == other.bytes;
 }
 
-static int take_plan(struct sl_gpu_programs *programs, int plan_fd, int base_fd, uint32_t *ret_row, struct sl_error *error)
+/* The row of such a plan, else a free one, else SL_GPU_NO_ROW. */
+static uint32_t find_row(const struct sl_gpu_programs *programs, const struct sl_plan *plan)
 {
-        struct sl_plan *plan = NULL, *base = NULL;
-        struct sl_gpu_program *program;
-        uint32_t free_row = SL_GPU_PROGRAMS_MAX;
-        int r = open_plans(plan_fd, base_fd, &plan, &base, error);
+        uint32_t free_row = SL_GPU_NO_ROW;
 
-        for (uint32_t i = 0; i < SL_GPU_PROGRAMS_MAX && r == 0; i++) {
-                if (!programs->plans[i].n_workers)
-                        free_row = free_row < i ? free_row : i;
-                else if (is_same(programs->plans[i].plan, plan)) {
-                        sl_plan_free(plan);
-                        sl_plan_free(base);
-                        programs->plans[i].n_workers++;
-                        *ret_row = i;
-                        return 0;
-                }
+        for (uint32_t i = SL_GPU_PROGRAMS_MAX; i-- > 0;) {
+                if (programs->plans[i].n_holders && is_same(programs->plans[i].plan, plan))
+                        return i;
+                free_row = programs->plans[i].n_holders ? free_row : i;
         }
-        if (r == 0 && free_row == SL_GPU_PROGRAMS_MAX)
-                r = sl_error_set(error, ENOMEM, "a GPU has room for %d plans", SL_GPU_PROGRAMS_MAX);
-        if (r == 0)
-                r = make_program(programs->gpu, plan, &program, error);
-        if (r < 0) {
-                sl_plan_free(plan);
-                sl_plan_free(base);
-                return r;
-        }
-        programs->plans[free_row].n_workers = 1;
-        programs->plans[free_row].plan = plan;
-        programs->plans[free_row].base = base;
-        programs->plans[free_row].program = program;
-        *ret_row = free_row;
-        return 0;
+        return free_row;
 }
 
 static void give_back_plan(struct sl_gpu_programs *programs, uint32_t row)
 {
-        if (--programs->plans[row].n_workers)
+        if (row == SL_GPU_NO_ROW || --programs->plans[row].n_holders)
                 return;
         sl_gpu_program_free(programs->plans[row].program);
         sl_plan_free(programs->plans[row].plan);
-        sl_plan_free(programs->plans[row].base);
+        give_back_plan(programs, programs->plans[row].base);
+}
+
+/* A row for the plan, which is the row's then; and so is the hold on the row of its base. */
+static int fill_row(struct sl_gpu_programs *programs, uint32_t row, struct sl_plan *plan, uint32_t base, struct sl_error *error)
+{
+        struct sl_gpu_program_options options = {.gpu = programs->gpu, .plan = plan};
+        int r;
+
+        if (row == SL_GPU_NO_ROW)
+                return sl_error_set(error, ENOMEM, "a GPU has room for %d plans", SL_GPU_PROGRAMS_MAX);
+        options.base = base == SL_GPU_NO_ROW ? NULL : programs->plans[base].program;
+        r = sl_gpu_program_new(&options, &programs->plans[row].program, error);
+        if (r < 0)
+                return r;
+        programs->plans[row].n_holders = 1;
+        programs->plans[row].plan = plan;
+        programs->plans[row].base = base;
+        return 0;
+}
+
+/* @base: a row that is held for it; SL_GPU_NO_ROW. It is given back where it is not needed. */
+static int take_file(struct sl_gpu_programs *programs, int fd, uint32_t base, uint32_t *ret_row, struct sl_error *error)
+{
+        struct sl_plan *plan = NULL;
+        int r = sl_plan_open_intact(fd, base == SL_GPU_NO_ROW ? NULL : programs->plans[base].plan, &plan, error);
+
+        if (r == 0) {
+                *ret_row = find_row(programs, plan);
+                if (*ret_row == SL_GPU_NO_ROW || !programs->plans[*ret_row].n_holders)
+                        r = fill_row(programs, *ret_row, plan, base, error);
+                else { /* which has its base already */
+                        programs->plans[*ret_row].n_holders++;
+                        sl_plan_free(plan);
+                        give_back_plan(programs, base);
+                        return 0;
+                }
+        }
+        if (r < 0) {
+                sl_plan_free(plan);
+                give_back_plan(programs, base);
+        }
+        return r;
+}
+
+static int take_plan(struct sl_gpu_programs *programs, int plan_fd, int base_fd, uint32_t *ret_row, struct sl_error *error)
+{
+        uint32_t base = SL_GPU_NO_ROW;
+        int r = base_fd >= 0 ? take_file(programs, base_fd, SL_GPU_NO_ROW, &base, error) : 0;
+
+        if (r == 0)
+                r = take_file(programs, plan_fd, base, ret_row, error);
+        if (r < 0)
+                return r;
+        r = make_pool(programs->plans[*ret_row].program, error);
+        if (r < 0)
+                give_back_plan(programs, *ret_row);
+        return r;
 }
 
 static int take_let(struct sl_gpu_programs *programs, uint32_t percent, uint32_t *ret_row, struct sl_error *error)
@@ -101,7 +121,7 @@ static int take_let(struct sl_gpu_programs *programs, uint32_t percent, uint32_t
         uint32_t free_row = SL_LET_ATOMS_MAX;
         int r;
 
-        *ret_row = NO_LET;
+        *ret_row = SL_GPU_NO_ROW;
         if (percent == 0 || percent >= 100)
                 return 0;
         for (uint32_t i = 0; i < SL_LET_ATOMS_MAX; i++) {
@@ -140,7 +160,7 @@ int sl_gpu_programs_take(struct sl_gpu_programs *programs, int plan_fd, int base
 void sl_gpu_programs_give_back(struct sl_gpu_programs *programs, const struct sl_gpu_share *share)
 {
         give_back_plan(programs, share->plan);
-        if (share->let != NO_LET && --programs->lets[share->let].n_workers == 0)
+        if (share->let != SL_GPU_NO_ROW && --programs->lets[share->let].n_workers == 0)
                 programs->lets[share->let].green = sl_green_drop(programs->lets[share->let].green);
 }
 
@@ -151,5 +171,5 @@ struct sl_gpu_program *sl_gpu_programs_program(const struct sl_gpu_programs *pro
 
 struct sl_green *sl_gpu_programs_green(const struct sl_gpu_programs *programs, const struct sl_gpu_share *share)
 {
-        return share->let == NO_LET ? NULL : programs->lets[share->let].green;
+        return share->let == SL_GPU_NO_ROW ? NULL : programs->lets[share->let].green;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plans that are on the GPU, and the lets: workers of one plan share it with its weights, workers of one percentage the let.
+ * The plans that are on the GPU, and the lets: workers of one plan share it with its weights, derived plans those of their base,
+ * workers of one percentage the let.
  * One thread.
  */
 #pragma once
 
-#include "green.h"
 #include "gpu_program.h"
+#include "green.h"
 
 #define SL_GPU_PROGRAMS_MAX 128
 
@@ -14,20 +15,23 @@ struct sl_gpu_programs {
         struct sl_gpu *gpu;
         struct sl_greens greens;
         struct {
-                uint32_t n_workers; /* 0: the row is free */
-                struct sl_plan *base, *plan;
+                uint32_t n_holders; /* workers, and rows of plans that are derived from it; 0: the row is free */
+                uint32_t base;      /* the row of its base; SL_GPU_NO_ROW: it has none */
+                struct sl_plan *plan;
                 struct sl_gpu_program *program;
         } plans[SL_GPU_PROGRAMS_MAX];
         struct {
-                uint32_t n_workers; /* the same */
+                uint32_t n_workers; /* 0: the row is free */
                 uint32_t percent;
                 struct sl_green *green;
         } lets[SL_LET_ATOMS_MAX];
 };
 
+#define SL_GPU_NO_ROW UINT32_MAX
+
 /* What a worker has of them. */
 struct sl_gpu_share {
-        uint32_t plan, let; /* rows; of the whole device, no let: UINT32_MAX */
+        uint32_t plan, let; /* rows; of the whole device, no let */
 };
 
 /* Return: 0; what sl_cuda_errno() says. */

@@ -72,15 +72,20 @@ CUresult CUDAAPI fake_dev_resource_generate_desc(CUdevResourceDesc *ret_desc, CU
 CUresult CUDAAPI fake_green_ctx_create(CUgreenCtx *ret_context, CUdevResourceDesc desc, CUdevice device, unsigned int flags)
 {
         struct object *share, *green;
+        uint64_t groups;
+        CUresult result;
 
         (void)device;
-        share = (struct object *)desc;
-        ENTER(green_ctx_create);
+        result = fake_enter(FAKE_CUDA_green_ctx_create);
+        share = fake_get_object((void *)desc, OBJECT_SHARE);
+        groups = share->groups;
+        share->kind = OBJECT_NONE;
+        if (result != CUDA_SUCCESS)
+                return fake_leave(result);
         if (flags != CU_GREEN_CTX_DEFAULT_STREAM)
                 return fake_leave(CUDA_ERROR_INVALID_VALUE);
         green = fake_add_object(OBJECT_GREEN);
-        green->groups = fake_get_object(share, OBJECT_SHARE)->groups;
-        share->kind = OBJECT_NONE;
+        green->groups = groups;
         *ret_context = (CUgreenCtx)green;
         return fake_leave(CUDA_SUCCESS);
 }
