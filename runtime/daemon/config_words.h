@@ -121,6 +121,8 @@
                   "itself; never: its workers are its own. With threads and isolation: process they always are.")                                                                                                   \
         X("device", "cpu; or gpu:0, or a let of it such as gpu:0/50%: the model's workers are in the process of that GPU, which "  \
                     "starts with the first of them. Where there is no such GPU the model is refused, and others are served.")      \
+        X("gpu_completions", "On a GPU, how the end of a launch is seen: events are asked for; words are written by the GPU itself, "  \
+                             "where it says that it can.")                                                                         \
         X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
                        "network, and a crash of the model ends nobody else.")                                                      \
         X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \

@@ -119,6 +119,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .isolation = (enum sl_isolation)config->isolation,
                 .on_gpu = config->on_gpu,
                 .gpu = config->gpu,
+                .gpu_words = config->gpu_completions == 1,
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,
                 .shapes_max = config->shapes_max,

@@ -152,7 +152,7 @@ static void add_models(void)
 {
         use_fake();
         world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 8\nbatch_sizes: [1, 2, 8]\n");
-        world_copy_model(&world, "lenet", "b", "device: gpu:0/25%\nbatch_max: 4\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:0/25%\nbatch_max: 4\ngpu_completions: words\n");
 }
 
 Test(fake_gpu, has_one_process_whose_answers_are_right)

@@ -55,6 +55,7 @@ struct sl_crew_options {
         bool own_process;                 /* each worker has one, or is in that of a GPU */
         bool on_gpu;
         struct sl_gpu_let gpu;            /* then */
+        bool gpu_words;                   /* it writes itself that a launch has ended */
         bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;

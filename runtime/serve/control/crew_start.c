@@ -214,6 +214,7 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .spin_ns = spin_ns(crew, start->let),
                         .background = start->background,
                         .gpu = options->on_gpu ? &options->gpu : NULL,
+                        .gpu_words = options->gpu_words,
                         .gpu_hosts = sl_supervisor_gpu_hosts(options->supervisor),
                         .let = start->let,
                         .dispatcher = sl_dispatcher_bell(options->dispatcher),

@@ -47,6 +47,7 @@ struct sl_load {
         bool own_process; /* for each worker, or that of a GPU */
         bool on_gpu;
         struct sl_gpu_let gpu;
+        bool gpu_words;
         struct sl_gpu_host *host; /* of the GPU, from ASKING on */
         int answer_fd;            /* while ASKING; else -1 */
         bool fake;        /* predictions are zeros */
@@ -244,6 +245,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .own_process = load->own_process,
                 .on_gpu = load->on_gpu,
                 .gpu = load->gpu,
+                .gpu_words = load->gpu_words,
                 .fake = load->fake,
                 .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
@@ -375,6 +377,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS || spec->on_gpu;
         load->on_gpu = spec->on_gpu;
         load->gpu = spec->gpu;
+        load->gpu_words = spec->gpu_words;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->circle = spec->fuse_circle;
         load->fuses = spec->fuse == SL_SHARING_AUTO;

@@ -40,6 +40,7 @@ struct sl_process_executor_options {
         uint64_t warmup_ns, spin_ns;
         bool background;
         const struct sl_gpu_let *gpu; /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */
+        bool gpu_words; /* it writes itself that a launch has ended, where it can */
         struct sl_gpu_hosts *gpu_hosts; /* where that process is, or will be */
         struct sl_let *let;
         struct sl_bell *dispatcher; /* rung when it has ended */

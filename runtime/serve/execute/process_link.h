@@ -123,6 +123,7 @@ struct sl_process_start {
         uint32_t background; /* something is served meanwhile: the start gives way to it */
         uint32_t fake;       /* predictions are zeros: job_runner.h */
         uint32_t percent;    /* on a GPU: of its multiprocessors */
+        uint32_t gpu_words;  /* the same: the end of a launch is written by the device */
         int32_t parent;      /* process id of the runtime */
         uint64_t order_bytes, reply_bytes, verdicts_bytes;
         uint64_t memory_bytes; /* that its instance and its pool take */

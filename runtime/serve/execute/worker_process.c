@@ -155,6 +155,7 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
                 .batch_max = p->common.batch_max,
                 .fake = p->options.fake,
                 .percent = p->options.gpu ? p->options.gpu->percent : 0,
+                .gpu_words = p->options.gpu_words,
                 .n_regions = p->options.regions->n_max,
                 .has_base = has_base,
                 .background = p->options.background,

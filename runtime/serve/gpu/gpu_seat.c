@@ -104,8 +104,10 @@ static int make_jobs(struct sl_gpu_seat *seat, struct sl_error *error)
 static int make_worker(struct sl_gpu_seat *seat, int plan_fd, int base_fd, struct sl_error *error)
 {
         const struct sl_process_start *start = &seat->link.start;
-        struct sl_gpu_worker_options options = {
-                .greens = &seat->programs->greens, .batch_max = start->batch_max, .n_slots = LAUNCHES};
+        struct sl_gpu_worker_options options = {.greens = &seat->programs->greens,
+                .batch_max = start->batch_max,
+                .n_slots = LAUNCHES,
+                .writes_done = start->gpu_words};
         int r = sl_gpu_programs_take(seat->programs, plan_fd, base_fd, start->percent, &seat->share, error);
 
         if (r < 0)
