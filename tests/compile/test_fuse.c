@@ -180,6 +180,23 @@ Test(fuse, members_become_a_checked_plan_with_its_table)
         fuse_bench_deinit(&b);
 }
 
+/* Where it pays at all, which is measured. */
+Test(fuse, convolutions_with_lanes_as_neighbours_are_tried_as_a_whole)
+{
+        static struct fuse_bench b;
+        struct sl_fuse_result result;
+
+        fuse_bench_init(&b);
+        b.lowering.merge_seconds = 0.5;
+        result = run(&b);
+        if (result.n_blocks) {
+                cr_expect_not_null(strstr(b.notes, "whole plans: "), "%s", b.notes);
+                cr_expect_eq(sl_plan_info(result.blocks[0].plan)->n_lanes, LANES);
+        }
+        sl_fuse_result_deinit(&result);
+        fuse_bench_deinit(&b);
+}
+
 Test(fuse, the_last_block_has_what_is_left)
 {
         static struct fuse_bench b;

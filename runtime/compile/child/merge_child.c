@@ -12,15 +12,22 @@
 #include "model_file.h"
 #include "model_import.h"
 #include "node_costs.h"
+#include "placement.h"
+#include "timed_runs.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define LEAST_GAIN 0.03 /* what stays below it by the costs would hardly gain when it is measured */
+#define WHOLE_RUNS      8             /* of a whole plan, of which each node's shortest counts */
+#define WHOLE_BYTES_MAX (64ull << 20) /* of constants that are laid together: what has more is not made twice */
+#define LEAST_GAIN      0.03          /* what stays below it by the costs would hardly gain when it is measured */
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 SL_DEFINE_CLEANUP(struct sl_node_costs *, sl_node_costs_free)
+SL_DEFINE_CLEANUP(struct sl_timed_runs *, sl_timed_runs_free)
 
 struct graphs {
         uint32_t n;
@@ -113,14 +120,95 @@ static int merge(const struct graphs *graphs, const struct sl_lower_options *low
         return merge_all(graphs, &asked, merged, report, error);
 }
 
+/* ---- whole plans ---- */
+
+/* One way to merge, with the passes of the backend behind it. */
+struct way {
+        struct sl_graph *graph;
+        struct sl_merge_report report;
+};
+
+static bool has_neighbours(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (graph->nodes[i].op == SL_OP_LANED_CONV)
+                        return true;
+        return false;
+}
+
+/* Its nodes one behind the other at the smallest batch, each in its place. Infinite: that is not known. */
+static double time_whole(const struct sl_graph *graph, const struct sl_lower_options *lowering)
+{
+        SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
+        SL_CLEANUP(sl_cleanup_sl_timed_runs_free) struct sl_timed_runs *timed = NULL;
+        SL_CLEANUP(sl_cleanup_free) struct sl_timed_node *nodes = NULL;
+        uint64_t until_ns = sl_clock_ns() + (uint64_t)(lowering->merge_seconds * (double)SL_NS_PER_SECOND);
+        const struct sl_placement *placement;
+        struct sl_error unheard;
+        double seconds = 0;
+
+        if (sl_lowered_new(graph, lowering, &lowered, &unheard) < 0)
+                return INFINITY;
+        placement = lowered->programs[0].placement;
+        nodes = calloc(placement->graph->n_nodes + 1u, sizeof(*nodes));
+        if (!nodes || sl_timed_runs_new(placement, nodes, sl_clock_ns, until_ns, &timed) < 0)
+                return INFINITY;
+        for (uint32_t i = 0; i < WHOLE_RUNS; i++)
+                if (sl_timed_runs_next(timed) < 0)
+                        return INFINITY;
+        for (uint32_t i = 0; i < placement->graph->n_nodes; i++)
+                seconds += isfinite(nodes[i].microseconds[0]) ? 1e-6 * nodes[i].microseconds[0] : 0;
+        return seconds;
+}
+
+/* Lanes as neighbours wherever that goes: nodes by themselves do not show what their neighbours leave in the caches. */
+static int merge_neighbours(
+        const struct graphs *graphs, const struct sl_lower_options *lowering, struct way *ret_way, struct sl_error *error)
+{
+        int r = sl_graph_new(&ret_way->graph) < 0 ? -ENOMEM : 0;
+
+        if (r == 0)
+                r = sl_merge((const struct sl_graph *const *)graphs->all, graphs->n, &(struct sl_merge_options){.neighbours = true},
+                        ret_way->graph, &ret_way->report, error);
+        if (r != 1 || !has_neighbours(ret_way->graph) || ret_way->report.stacked_bytes > WHOLE_BYTES_MAX)
+                return r < 0 ? r : -ENODATA;
+        return sl_lower_finish(ret_way->graph, lowering, error);
+}
+
+/* @merged, with the passes of the backend behind it, becomes the faster whole plan. What cannot be tried is not missed. */
+static void try_neighbours(const struct graphs *graphs, const struct sl_lower_options *lowering, struct sl_graph **merged,
+        struct sl_merge_report *report, const struct sl_merge_notes *notes)
+{
+        struct way way = {0};
+        struct sl_error unheard;
+
+        if (lowering->merge_seconds > 0 && merge_neighbours(graphs, lowering, &way, &unheard) == 0) {
+                double by_costs = time_whole(*merged, lowering), whole = time_whole(way.graph, lowering);
+                char text[SL_ERROR_TEXT_BYTES];
+
+                snprintf(text, sizeof(text),
+                        "whole plans: %.1f us by the costs of nodes, %.1f with lanes as neighbours wherever that goes",
+                        1e6 * by_costs, 1e6 * whole);
+                notes->add(notes->context, text);
+                if (whole < (1 - LEAST_GAIN) * by_costs) {
+                        struct sl_graph *slower = *merged;
+
+                        way.report.seconds = report->seconds;
+                        way.report.apart_seconds = report->apart_seconds;
+                        *report = way.report;
+                        *merged = way.graph;
+                        way.graph = slower;
+                }
+        }
+        sl_graph_free(way.graph);
+}
+
 static int lower(struct sl_graph *merged, const struct sl_lower_options *lowering, const struct sl_merge_report *report, int fd,
         struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
-        int r = sl_lower_finish(merged, lowering, error);
+        int r = sl_lowered_new_in(merged, lowering, NULL, fd, &lowered, error);
 
-        if (r == 0)
-                r = sl_lowered_new_in(merged, lowering, NULL, fd, &lowered, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "merged");
         lowered->info.n_lanes = report->n_lanes;
@@ -145,6 +233,14 @@ int sl_merge_child(const struct sl_model_file *models, uint32_t n_models, const 
         r = merge(&graphs, lowering, merged, &report, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "merging %u models", n_models);
+        if (r == 0) {
+                note(notes, &report, graphs.all[0]);
+                return explain_nothing(&report, error);
+        }
+        r = sl_lower_finish(merged, lowering, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "merged");
+        try_neighbours(&graphs, lowering, &merged, &report, notes);
         note(notes, &report, graphs.all[0]);
-        return r == 0 ? explain_nothing(&report, error) : lower(merged, lowering, &report, fd, error);
+        return lower(merged, lowering, &report, fd, error);
 }
