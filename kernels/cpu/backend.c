@@ -383,6 +383,8 @@ static bool supports(const struct sl_node_desc *node)
 
         if (asked == SL_ALGORITHM_AUTO && node_is_final(node))
                 return sl_algorithm_takes_exactly(node) || find_onednn_way(node, &call, NULL) != WAY_NONE;
+        if (asked == SL_ALGORITHM_DIRECT)
+                return onednn_can(node);
         return find_way(node, &call, &own) != WAY_NONE;
 }
 

@@ -190,13 +190,12 @@ int sl_graph_describe(const struct sl_graph *graph, uint32_t node, struct sl_nod
 
         if (from->n_inputs > SL_NODE_INPUTS_MAX || from->n_outputs > SL_NODE_OUTPUTS_MAX)
                 return -E2BIG;
-        *ret_desc = (struct sl_node_desc){
-                .op = from->op,
-                .n_inputs = from->n_inputs,
-                .n_outputs = from->n_outputs,
-                .attrs = from->attrs,
-                .epilogue = from->epilogue,
-        };
+        memset(ret_desc, 0, sizeof(*ret_desc)); /* what lies between its fields, too: equal nodes are found by their bytes */
+        ret_desc->op = from->op;
+        ret_desc->n_inputs = from->n_inputs;
+        ret_desc->n_outputs = from->n_outputs;
+        ret_desc->attrs = from->attrs;
+        ret_desc->epilogue = from->epilogue;
         for (uint32_t i = 0; i < from->n_inputs; i++)
                 if (from->inputs[i] != SL_VALUE_NONE)
                         ret_desc->inputs[i] = graph->values[from->inputs[i]].tensor;

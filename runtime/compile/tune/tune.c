@@ -81,7 +81,6 @@ static bool describe(struct tuner *tuner, uint32_t program, uint32_t origin, uin
 {
         uint32_t node = node_of(tuner, program, origin);
 
-        memset(&tuner->desc, 0, sizeof(tuner->desc));
         return node != SL_VALUE_NONE && sl_graph_describe(tuner->programs[program].placement->graph, node, &tuner->desc) == 0 &&
                sl_attrs_set_int(&tuner->desc.attrs, SL_ATTR_ALGORITHM, algorithm) == 0;
 }
