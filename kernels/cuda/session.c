@@ -248,16 +248,16 @@ static void *release(struct sl_session *session, void *memory)
 
 static int upload(struct sl_session *session, void *to, const void *from, uint64_t bytes)
 {
-        if (!bytes)
-                return 0;
+        if (!bytes || session->lost)
+                return bytes ? -EIO : 0;
         return sl_cuda_session_queued(
                 session, driver_of(session)->memcpy_htod_async(address(to), from, bytes, session->device.stream));
 }
 
 static int download(struct sl_session *session, void *to, const void *from, uint64_t bytes)
 {
-        if (!bytes)
-                return 0;
+        if (!bytes || session->lost)
+                return bytes ? -EIO : 0;
         return sl_cuda_session_queued(
                 session, driver_of(session)->memcpy_dtoh_async(to, address(from), bytes, session->device.stream));
 }

@@ -137,7 +137,7 @@ int network_plan_fd(struct network *network, const char *backend, uint32_t batch
         cr_assert_geq(fd, 0);
         sl_lower_options_init(&options);
         options.batch_max = batch_max;
-        options.backend = !strcmp(backend, "ref");
+        options.backend = !strcmp(backend, "ref") ? 1 : !strcmp(backend, "cuda") ? 2 : 0;
         options.teams = !network->uncut;
         options.core.barrier = 1e-15; /* teams cut what they can, however small */
         cr_assert_eq(sl_lowered_new_in(network->graph, &options, NULL, fd, &lowered, &error), 0, "%s", error.text);
