@@ -105,5 +105,5 @@ void sl_check_gpu(const struct sl_host *host, struct sl_finding *finding)
         finding->verdict = SL_VERDICT_BETTER;
         sl_found_too(finding, "; no driver");
         sl_change(finding, "the driver of NVIDIA, and for a container its devices (--gpus)");
-        sl_gain(finding, "models with `backend: cuda` run");
+        sl_gain(finding, "models with `device: gpu:0` run");
 }

@@ -2,6 +2,7 @@
 /* Every verdict of the doctor, on hosts that are made of files: one with which all is well, with one thing changed at a time. */
 #include "made_host.h"
 
+#include "backend.h"
 #include "base/error.h"
 #include "core_claims.h"
 #include "stats_claim.h"
@@ -166,7 +167,10 @@ Test(doctor, a_graphics_processor_is_shown_with_its_driver)
         made_host_write(&host, "sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
         made_host_write(&host, "sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
         made_host_write(&host, "sys/bus/pci/devices/0000:01:00.0/device", "0x2335\n");
-        made_host_expect(&host, "gpu", SL_VERDICT_OK, "NVIDIA 10de:2335", NULL);
+        if (sl_backend_find("cuda"))
+                made_host_expect(&host, "gpu", SL_VERDICT_BETTER, "NVIDIA 10de:2335; no driver", "the driver of NVIDIA");
+        else
+                made_host_expect(&host, "gpu", SL_VERDICT_OK, "NVIDIA 10de:2335", NULL);
         made_host_write(
                 &host, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86\nGCC version: 12\n");
         made_host_write(&host, "usr/lib64/libcudnn.so.9", "");
