@@ -217,3 +217,88 @@ struct sl_own_arg {
         uint32_t lines, size, group, dtype, largest, last;
         struct sl_own_divisor inner;
 };
+
+#define SL_OWN_SPATIAL 3
+enum sl_own_pooling { SL_OWN_POOL_MAX, SL_OWN_POOL_AVERAGE, SL_OWN_POOL_POWERS };
+
+/* A window over images of three dimensions, depth first; those that are missing have a size of 1. */
+struct sl_own_pool {
+        void *out;
+        const void *in;
+        int64_t *places; /* of the largest, in the input, or NULL */
+        uint32_t results, kind, vector, channels_last, padding_too, by_columns;
+        float p;
+        struct sl_own_divisor channels, out_size[SL_OWN_SPATIAL];
+        int32_t in_size[SL_OWN_SPATIAL], kernel[SL_OWN_SPATIAL], stride[SL_OWN_SPATIAL], dilation[SL_OWN_SPATIAL];
+        int32_t pad_begin[SL_OWN_SPATIAL], pad_end[SL_OWN_SPATIAL];
+};
+
+/*
+ * (x - mean) / sqrt(variance + epsilon) * scale + shift by channel, and a function of it. The channels of the input are some of
+ * the output's, from @first on.
+ */
+struct sl_own_scale {
+        void *out;
+        const void *in;
+        const void *statistics[4]; /* scale, shift, mean, variance: of the output's channels */
+        uint32_t dtypes[4];
+        uint32_t elements, vector, channels_last, first, out_channels, active;
+        struct sl_own_divisor inner, channels;
+        float epsilon;
+        struct sl_own_step activation;
+};
+
+struct sl_own_lrn {
+        void *out;
+        const void *in;
+        uint32_t elements, channels_last;
+        struct sl_own_divisor inner, channels;
+        int32_t before, after;
+        float alpha, beta, bias; /* alpha: for each square */
+};
+
+/* As shape/resize.h has it, without cubic filters and without antialiasing; axes in the order of the output's memory, the innermost first. */
+struct sl_own_resize_axis {
+        struct sl_own_divisor out;
+        uint32_t in, stride, keeps;
+        float scale, crop_start, crop_end;
+};
+
+struct sl_own_resize {
+        void *out;
+        const void *in;
+        uint32_t elements, n_axes, bytes, dtype, linear, transform, nearest, exclude_outside;
+        uint64_t extrapolation;
+        struct sl_own_resize_axis axes[SL_OWN_DIMS];
+};
+
+/* The best @k of each line of @size elements, sorted in shared memory, @chunk at a time beside the best so far. */
+struct sl_own_top_k {
+        void *out;
+        int64_t *places; /* or NULL */
+        const void *in;
+        uint32_t lines, size, k, dtype, bytes, largest, sorted; /* sorted: keys that the shared memory has room for, a power of 2 */
+        struct sl_own_divisor inner;
+};
+
+/* Running sums along lines of @size elements. */
+struct sl_own_cum_sum {
+        void *out;
+        const void *in;
+        uint32_t lines, size, dtype, exclusive, reverse;
+        struct sl_own_divisor inner;
+};
+
+/*
+ * NonMaxSuppression. A block has the boxes of one class of one image: their keys, sorted, in scratch, and a flag for each that is
+ * suppressed. A second kernel writes what all of them have kept, class by class.
+ */
+struct sl_own_nms {
+        int64_t *out, *made;
+        const float *boxes, *scores, *overlap, *least; /* the last two may be NULL */
+        uint64_t *keys;                                /* @padded for each class */
+        uint32_t *kept, *counts;                       /* @most, 1 for each class */
+        uint8_t *suppressed;                           /* @n_boxes for each class */
+        uint32_t n_boxes, padded, most, room, centred, n_all;
+        struct sl_own_divisor classes;
+};

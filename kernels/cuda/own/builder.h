@@ -28,6 +28,9 @@ void sl_own_slot(struct sl_own_launch *launch, size_t offset, enum sl_own_source
 /* How many threads share a line of @size elements, which lie in a row or far apart: 1, a warp, or a block. */
 uint32_t sl_own_group(uint64_t size, bool in_a_row);
 
+/* The activation of an epilogue as a step; false where there is none. */
+bool sl_own_activation(const struct sl_epilogue *epilogue, struct sl_own_step *ret_step);
+
 /* The next @bytes of scratch: where they begin. */
 uint64_t sl_own_scratch(struct sl_own_builder *builder, uint64_t bytes);
 
@@ -131,7 +134,11 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
         X(group_norm)                                                                                                              \
         X(reduce)                                                                                                                  \
         X(global_pool)                                                                                                             \
-        X(argreduce)
+        X(argreduce)                                                                                                               \
+        X(pool)                                                                                                                    \
+        X(scale)                                                                                                                   \
+        X(lrn)                                                                                                                     \
+        X(resize)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)
 #undef X

@@ -113,6 +113,39 @@ __device__ inline void store_integer(void *data, uint32_t i, uint32_t dtype, int
         }
 }
 
+/* One element of any width. */
+__device__ inline uint64_t load_bits(const void *data, uint64_t i, uint32_t bytes)
+{
+        switch (bytes) {
+        case 1:
+                return static_cast<const uint8_t *>(data)[i];
+        case 2:
+                return static_cast<const uint16_t *>(data)[i];
+        case 4:
+                return static_cast<const uint32_t *>(data)[i];
+        default:
+                return static_cast<const uint64_t *>(data)[i];
+        }
+}
+
+__device__ inline void store_bits(void *data, uint64_t i, uint32_t bytes, uint64_t bits)
+{
+        switch (bytes) {
+        case 1:
+                static_cast<uint8_t *>(data)[i] = (uint8_t)bits;
+                break;
+        case 2:
+                static_cast<uint16_t *>(data)[i] = (uint16_t)bits;
+                break;
+        case 4:
+                static_cast<uint32_t *>(data)[i] = (uint32_t)bits;
+                break;
+        default:
+                static_cast<uint64_t *>(data)[i] = bits;
+                break;
+        }
+}
+
 /* A float of up to 32 bits. */
 __device__ inline float load_float(const void *data, uint32_t i, uint32_t dtype)
 {

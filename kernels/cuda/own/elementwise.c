@@ -301,10 +301,12 @@ static const uint8_t activations[] = {
         [SL_ACT_ELU] = SL_OWN_ELU,
 };
 
-static void add_activation(struct chain *chain, const struct sl_epilogue *epilogue)
+bool sl_own_activation(const struct sl_epilogue *epilogue, struct sl_own_step *ret_step)
 {
-        if (epilogue->activation != SL_ACT_NONE)
-                add_step(chain, activations[epilogue->activation], 0, (double)epilogue->act_a, (double)epilogue->act_b);
+        if (epilogue->activation == SL_ACT_NONE)
+                return false;
+        *ret_step = (struct sl_own_step){.function = activations[epilogue->activation], .a = epilogue->act_a, .b = epilogue->act_b};
+        return true;
 }
 
 static int add_bias(struct chain *chain, const struct sl_node_desc *node, int axis)
@@ -338,7 +340,8 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
                 add_operand(&chain, residual, SL_OWN_INPUT, node->n_inputs - 1);
                 add_step(&chain, SL_OWN_ADD, chain.argument.n_operands - 1, 0, 0);
         }
-        add_activation(&chain, &node->epilogue);
+        if (sl_own_activation(&node->epilogue, &chain.argument.steps[chain.argument.n_steps]))
+                chain.argument.n_steps++;
         if (chain.argument.n_steps)
                 finish_chain(builder, &chain, (uint32_t)chain_kernel(node->outputs[0].dtype));
         return 0;

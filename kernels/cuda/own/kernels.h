@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce)
+#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
@@ -52,7 +52,19 @@
         X(reduce, reduce_bf16, struct sl_own_reduce)                                                                               \
         X(reduce, reduce_integers, struct sl_own_reduce)                                                                           \
         X(reduce, arg_floats, struct sl_own_arg)                                                                                   \
-        X(reduce, arg_integers, struct sl_own_arg)
+        X(reduce, arg_integers, struct sl_own_arg)                                                                                 \
+        X(image, pool_f32, struct sl_own_pool)                                                                                     \
+        X(image, pool_f16, struct sl_own_pool)                                                                                     \
+        X(image, pool_bf16, struct sl_own_pool)                                                                                    \
+        X(image, pool_u8, struct sl_own_pool)                                                                                      \
+        X(image, pool_i8, struct sl_own_pool)                                                                                      \
+        X(image, scale_f32, struct sl_own_scale)                                                                                   \
+        X(image, scale_f16, struct sl_own_scale)                                                                                   \
+        X(image, scale_bf16, struct sl_own_scale)                                                                                  \
+        X(image, lrn_f32, struct sl_own_lrn)                                                                                       \
+        X(image, lrn_f16, struct sl_own_lrn)                                                                                       \
+        X(image, lrn_bf16, struct sl_own_lrn)                                                                                      \
+        X(image, resize, struct sl_own_resize)
 
 enum sl_own_family {
 #define X(family) SL_OWN_FAMILY_##family,

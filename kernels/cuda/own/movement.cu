@@ -134,39 +134,6 @@ SL_KERNEL(transpose_8, sl_own_transpose)
         transpose<uint64_t>(a);
 }
 
-/* One element of any width. */
-static __device__ uint64_t load_bits(const void *data, uint64_t i, uint32_t bytes)
-{
-        switch (bytes) {
-        case 1:
-                return static_cast<const uint8_t *>(data)[i];
-        case 2:
-                return static_cast<const uint16_t *>(data)[i];
-        case 4:
-                return static_cast<const uint32_t *>(data)[i];
-        default:
-                return static_cast<const uint64_t *>(data)[i];
-        }
-}
-
-static __device__ void store_bits(void *data, uint64_t i, uint32_t bytes, uint64_t bits)
-{
-        switch (bytes) {
-        case 1:
-                static_cast<uint8_t *>(data)[i] = (uint8_t)bits;
-                break;
-        case 2:
-                static_cast<uint16_t *>(data)[i] = (uint16_t)bits;
-                break;
-        case 4:
-                static_cast<uint32_t *>(data)[i] = (uint32_t)bits;
-                break;
-        default:
-                static_cast<uint64_t *>(data)[i] = bits;
-                break;
-        }
-}
-
 /* Where place @i of a padded dimension comes from; -1: from nowhere. */
 static __device__ int32_t pad_source(uint32_t mode, int32_t i, int32_t size)
 {

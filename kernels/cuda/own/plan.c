@@ -28,7 +28,9 @@
         X(INSTANCE_NORM, instance_norm) X(GROUP_NORM, group_norm) X(REDUCE_SUM, reduce) X(REDUCE_MEAN, reduce)                     \
         X(REDUCE_MAX, reduce) X(REDUCE_MIN, reduce) X(REDUCE_PROD, reduce) X(REDUCE_L1, reduce) X(REDUCE_L2, reduce)               \
         X(REDUCE_SUM_SQUARE, reduce) X(REDUCE_LOG_SUM, reduce) X(REDUCE_LOG_SUM_EXP, reduce) X(GLOBAL_AVERAGE_POOL, global_pool)   \
-        X(GLOBAL_MAX_POOL, global_pool) X(GLOBAL_LP_POOL, global_pool) X(ARG_MAX, argreduce) X(ARG_MIN, argreduce)
+        X(GLOBAL_MAX_POOL, global_pool) X(GLOBAL_LP_POOL, global_pool) X(ARG_MAX, argreduce) X(ARG_MIN, argreduce)                 \
+        X(MAX_POOL, pool) X(AVERAGE_POOL, pool) X(LP_POOL, pool) X(BATCH_NORM, scale) X(NORMALIZED_CONCAT, scale) X(LRN, lrn)      \
+        X(RESIZE, resize)
 
 static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
 #define X(id, function) [SL_OP_##id] = sl_own_plan_##function,
