@@ -302,3 +302,63 @@ struct sl_own_nms {
         uint32_t n_boxes, padded, most, room, centred, n_all;
         struct sl_own_divisor classes;
 };
+
+/* A byte q of a tensor stands for scale * (q - zero). Element e has scale number (shape/quantize.h: sl_scale_of()). */
+struct sl_own_quantize {
+        void *out;
+        const void *in, *scale, *zero; /* zero may be NULL */
+        uint32_t elements, from, to, scale_dtype;
+        uint32_t block, blocks; /* 0: one scale; 0: one vector of scales */
+        struct sl_own_divisor inner, size, block_size;
+};
+
+/* x_scale * (x - x_zero) + addend_scale * (addend - addend_zero), through a function, over y_scale, and y_zero more. */
+struct sl_own_quantized_add {
+        void *out;
+        const void *x, *addend; /* the addend may be NULL */
+        uint32_t elements, x_dtype, addend_dtype, y_dtype, active;
+        int32_t x_zero, addend_zero, y_zero;
+        float x_scale, addend_scale, y_scale;
+        struct sl_own_step activation;
+};
+
+/* shape/attention.h. Rows are @..._width elements apart, samples @..._rows rows; mask_strides 0 where the mask repeats. */
+#define SL_OWN_HEAD_MAX 128 /* elements of a query, and of a value */
+struct sl_own_attention {
+        void *out;
+        const void *in[3], *mask; /* queries, keys, values; the mask may be NULL */
+        uint32_t rows, keys, depth, width, guard, mask_dtype, n_tiles;
+        uint32_t row_width[3], first[3], mask_strides[4];
+        struct sl_own_divisor heads, row_tiles;
+        float scale;
+};
+
+#define SL_OWN_GATES 3
+struct sl_own_recurrent {
+        void *out, *last_h, *last_c; /* may be NULL */
+        const void *x, *w, *r, *bias, *h, *c, *peephole;
+        const int32_t *lengths;
+        uint32_t *error;
+        uint32_t kind, dtype, steps, batch, inputs, hidden, gates, directions, backward, batch_first, input_forget, linear_before_reset;
+        float clip;
+        struct {
+                uint32_t kind;
+                float alpha, beta;
+        } function[2][SL_OWN_GATES];
+};
+enum sl_own_cell { SL_OWN_LSTM, SL_OWN_GRU, SL_OWN_RNN };
+
+/* The predictions of the members of an ensemble, [samples, classes] each, become one, always in the order of the members. */
+#define SL_OWN_MEMBERS_MAX 64
+struct sl_own_combine {
+        float *out;
+        const float *predictions[SL_OWN_MEMBERS_MAX];
+        float weights[SL_OWN_MEMBERS_MAX];
+        uint32_t rule, n_members, samples, classes;
+};
+
+/* Word i becomes 1 where multiprocessor i runs a block. */
+struct sl_own_processors {
+        uint32_t *out;
+        uint32_t count;
+};

@@ -138,7 +138,13 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
         X(pool)                                                                                                                    \
         X(scale)                                                                                                                   \
         X(lrn)                                                                                                                     \
-        X(resize)
+        X(resize)                                                                                                                  \
+        X(top_k)                                                                                                                   \
+        X(cum_sum)                                                                                                                 \
+        X(non_max_suppression)                                                                                                     \
+        X(quantize)                                                                                                                \
+        X(dequantize)                                                                                                              \
+        X(quantized_add)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)
 #undef X

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image)
+#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
@@ -64,7 +64,18 @@
         X(image, lrn_f32, struct sl_own_lrn)                                                                                       \
         X(image, lrn_f16, struct sl_own_lrn)                                                                                       \
         X(image, lrn_bf16, struct sl_own_lrn)                                                                                      \
-        X(image, resize, struct sl_own_resize)
+        X(image, resize, struct sl_own_resize)                                                                                     \
+        X(select, top_k, struct sl_own_top_k)                                                                                      \
+        X(select, cum_sum, struct sl_own_cum_sum)                                                                                  \
+        X(select, nms, struct sl_own_nms)                                                                                          \
+        X(select, nms_rows, struct sl_own_nms)                                                                                     \
+        X(ensemble, combine_elements, struct sl_own_combine)                                                                       \
+        X(ensemble, combine_votes, struct sl_own_combine)                                                                          \
+        X(ensemble, combine_geometric, struct sl_own_combine)                                                                      \
+        X(ensemble, processors, struct sl_own_processors)                                                                          \
+        X(bytes, quantize, struct sl_own_quantize)                                                                                 \
+        X(bytes, dequantize, struct sl_own_quantize)                                                                               \
+        X(bytes, quantized_add, struct sl_own_quantized_add)
 
 enum sl_own_family {
 #define X(family) SL_OWN_FAMILY_##family,

@@ -75,14 +75,20 @@ static CUdeviceptr address_of(const struct sl_own_slot *slot, const struct sl_ow
         return 0;
 }
 
+CUresult sl_cuda_own_queue(const struct sl_cuda_own *own, const struct sl_own_launch *launch, void *arguments[1], CUstream stream)
+{
+        return own->driver->launch_kernel((CUfunction)own->kernels[launch->kernel], launch->grid[0], launch->grid[1], launch->grid[2],
+                launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes, stream, arguments, NULL);
+}
+
 CUresult sl_cuda_own_launch(
         const struct sl_cuda_own *own, const struct sl_own_plan *plan, const struct sl_own_binding *binding, CUstream stream)
 {
-        for (uint32_t i = 0; i < plan->n_launches; i++) {
+        CUresult result = CUDA_SUCCESS;
+
+        for (uint32_t i = 0; i < plan->n_launches && result == CUDA_SUCCESS; i++) {
                 const struct sl_own_launch *launch = &plan->launches[i];
                 _Alignas(16) uint8_t argument[SL_OWN_ARGUMENT_BYTES];
-                void *arguments[] = {argument};
-                CUresult result;
 
                 memcpy(argument, launch->argument, sizeof(argument));
                 for (uint32_t k = 0; k < launch->n_slots; k++) {
@@ -91,11 +97,7 @@ CUresult sl_cuda_own_launch(
                         address += address ? launch->slots[k].bytes : 0;
                         memcpy(argument + launch->slots[k].offset, &address, sizeof(address));
                 }
-                result = own->driver->launch_kernel((CUfunction)own->kernels[launch->kernel], launch->grid[0], launch->grid[1],
-                        launch->grid[2], launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes, stream,
-                        arguments, NULL);
-                if (result != CUDA_SUCCESS)
-                        return result;
+                result = sl_cuda_own_queue(own, launch, (void *[]){argument}, stream);
         }
-        return CUDA_SUCCESS;
+        return result;
 }

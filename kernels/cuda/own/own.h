@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cuda/driver/driver.h"
+#include "cuda/own/ensemble.h"
 #include "cuda/own/kernels.h"
 #include "node.h"
 
@@ -103,3 +104,25 @@ struct sl_own_binding {
 /* Queues the launches. Never waits, allocates nothing. What the driver said. */
 CUresult sl_cuda_own_launch(
         const struct sl_cuda_own *own, const struct sl_own_plan *plan, const struct sl_own_binding *binding, CUstream stream);
+
+/* One launch of a plan with an argument that is filled in. */
+CUresult sl_cuda_own_queue(const struct sl_cuda_own *own, const struct sl_own_launch *launch, void *arguments[1], CUstream stream);
+
+/* The predictions of the members of an ensemble as one. */
+struct sl_own_combination {
+        enum sl_own_rule rule;
+        uint32_t n_members;
+        const float *weights; /* of a weighted sum: n_members, kept in the plan */
+        uint32_t samples, classes;
+};
+
+/* Return: 0; -ENOTSUP more than 64 members, or 2^31 elements; -ENOMEM. */
+int sl_cuda_own_plan_combine(const struct sl_own_combination *combination, struct sl_own_plan *ret_plan);
+
+/* @predictions: one of each member, in model order, float32 [samples, classes]; the output is none of them. */
+CUresult sl_cuda_own_combine(const struct sl_cuda_own *own, const struct sl_own_plan *plan, const CUdeviceptr *predictions,
+        CUdeviceptr output, CUstream stream);
+
+/* Runs @n_blocks blocks: word i of @words, which were zero, becomes 1 where multiprocessor i has run one of them. */
+CUresult sl_cuda_own_processors(
+        const struct sl_cuda_own *own, uint32_t n_blocks, CUdeviceptr words, uint32_t n_words, CUstream stream);

@@ -30,7 +30,8 @@
         X(REDUCE_SUM_SQUARE, reduce) X(REDUCE_LOG_SUM, reduce) X(REDUCE_LOG_SUM_EXP, reduce) X(GLOBAL_AVERAGE_POOL, global_pool)   \
         X(GLOBAL_MAX_POOL, global_pool) X(GLOBAL_LP_POOL, global_pool) X(ARG_MAX, argreduce) X(ARG_MIN, argreduce)                 \
         X(MAX_POOL, pool) X(AVERAGE_POOL, pool) X(LP_POOL, pool) X(BATCH_NORM, scale) X(NORMALIZED_CONCAT, scale) X(LRN, lrn)      \
-        X(RESIZE, resize)
+        X(RESIZE, resize) X(TOP_K, top_k) X(CUM_SUM, cum_sum) X(NON_MAX_SUPPRESSION, non_max_suppression)                          \
+        X(QUANTIZE_LINEAR, quantize) X(DEQUANTIZE_LINEAR, dequantize) X(QUANTIZED_ADD, quantized_add)
 
 static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
 #define X(id, function) [SL_OP_##id] = sl_own_plan_##function,

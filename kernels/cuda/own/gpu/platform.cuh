@@ -25,6 +25,15 @@ __device__ inline uint32_t multiprocessor_id()
         return id;
 }
 
+/* Keeps the multiprocessor busy for so many cycles. */
+__device__ inline void stay_for(int64_t cycles)
+{
+        int64_t begin = clock64();
+
+        while (clock64() - begin < cycles)
+                ;
+}
+
 __device__ inline float half_to_float(uint16_t bits)
 {
         return __half2float(__ushort_as_half(bits));

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers in few bits: to them, from them, and their sum. */
+#include "shape/quantize.h"
+
+#include "cuda/own/builder.h"
+
+#include <errno.h>
+
+static bool is_byte(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_I8;
+}
+
+static bool all_lie_alike(const struct sl_node_desc *node, uint32_t n_images)
+{
+        for (uint32_t i = 0; i < n_images; i++)
+                if (node->inputs[i].layout != node->outputs[0].layout)
+                        return false;
+        return true;
+}
+
+/* Scales are counted in the order of the dimensions: another layout goes where there is one scale. */
+static int add_scales(struct sl_own_builder *builder, const struct sl_node_desc *node, uint32_t kernel)
+{
+        struct sl_own_quantize a = {.elements = (uint32_t)sl_shape_elements(&node->inputs[0].shape),
+                .from = node->inputs[0].dtype,
+                .to = node->outputs[0].dtype,
+                .scale_dtype = node->inputs[1].dtype};
+        struct sl_scales scales = {.block = 0};
+        struct sl_own_launch *launch;
+
+        if (!all_lie_alike(node, 1) || !sl_own_is_float(a.scale_dtype) || sl_scales_read(node, &scales, NULL) ||
+                (scales.block && node->inputs[0].layout != SL_LAYOUT_PLAIN))
+                return -ENOTSUP;
+        a.block = scales.block != 0;
+        a.blocks = (uint32_t)scales.blocks;
+        a.inner = sl_own_divide_by(scales.block ? (uint64_t)scales.inner : 1);
+        a.size = sl_own_divide_by(scales.block ? (uint64_t)scales.size : 1);
+        a.block_size = sl_own_divide_by(scales.block ? (uint64_t)scales.block : 1);
+        launch = sl_own_add(builder, kernel, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_quantize, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_quantize, in), SL_OWN_INPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_quantize, scale), SL_OWN_INPUT, 1, 0);
+        if (sl_own_is_there(node, 2))
+                sl_own_slot(launch, offsetof(struct sl_own_quantize, zero), SL_OWN_INPUT, 2, 0);
+        return 0;
+}
+
+int sl_own_plan_quantize(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        uint32_t from = node->inputs[0].dtype;
+
+        if (!is_byte(node->outputs[0].dtype) || (!sl_own_is_float(from) && from != SL_DTYPE_I32))
+                return -ENOTSUP;
+        return add_scales(builder, node, SL_OWN_KERNEL_quantize);
+}
+
+int sl_own_plan_dequantize(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        uint32_t from = node->inputs[0].dtype;
+
+        if ((!is_byte(from) && from != SL_DTYPE_I32) || !sl_own_is_float(node->outputs[0].dtype))
+                return -ENOTSUP;
+        return add_scales(builder, node, SL_OWN_KERNEL_dequantize);
+}
+
+static int32_t zero_of(const struct sl_node_desc *node, uint32_t id)
+{
+        return (int32_t)sl_attrs_int(&node->attrs, id, 0);
+}
+
+static bool zeros_fit(const struct sl_node_desc *node)
+{
+        static const uint32_t ids[] = {SL_ATTR_X_ZERO, SL_ATTR_ADDEND_ZERO, SL_ATTR_Y_ZERO};
+
+        for (uint32_t i = 0; i < 3; i++)
+                if (sl_attrs_int(&node->attrs, ids[i], 0) < -128 || sl_attrs_int(&node->attrs, ids[i], 0) > 255)
+                        return false;
+        return true;
+}
+
+int sl_own_plan_quantized_add(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        bool has_addend = sl_own_is_there(node, 1);
+        struct sl_own_quantized_add a = {.elements = (uint32_t)sl_shape_elements(&node->outputs[0].shape),
+                .x_dtype = node->inputs[0].dtype,
+                .addend_dtype = has_addend ? node->inputs[1].dtype : SL_DTYPE_NONE,
+                .y_dtype = node->outputs[0].dtype,
+                .x_zero = zero_of(node, SL_ATTR_X_ZERO),
+                .addend_zero = zero_of(node, SL_ATTR_ADDEND_ZERO),
+                .y_zero = zero_of(node, SL_ATTR_Y_ZERO),
+                .x_scale = (float)sl_attrs_float(&node->attrs, SL_ATTR_X_SCALE, 1),
+                .addend_scale = (float)sl_attrs_float(&node->attrs, SL_ATTR_ADDEND_SCALE, 1),
+                .y_scale = (float)sl_attrs_float(&node->attrs, SL_ATTR_Y_SCALE, 1)};
+        struct sl_own_launch *launch;
+
+        if (!is_byte(a.x_dtype) || (has_addend && !is_byte(a.addend_dtype)) || node->epilogue.has_residual || !zeros_fit(node) ||
+                (!is_byte(a.y_dtype) && a.y_dtype != SL_DTYPE_F32) || node->epilogue.activation > SL_ACT_ELU ||
+                !all_lie_alike(node, has_addend ? 2 : 1))
+                return -ENOTSUP;
+        a.active = sl_own_activation(&node->epilogue, &a.activation);
+        launch = sl_own_add(builder, SL_OWN_KERNEL_quantized_add, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_quantized_add, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_quantized_add, x), SL_OWN_INPUT, 0, 0);
+        if (has_addend)
+                sl_own_slot(launch, offsetof(struct sl_own_quantized_add, addend), SL_OWN_INPUT, 1, 0);
+        return 0;
+}
