@@ -45,7 +45,8 @@ struct sl_backend {
 
 extern const struct sl_backend sl_backend_ref;
 extern const struct sl_backend sl_backend_cpu;
-extern const struct sl_backend sl_backend_cuda; /* where CUDA's compiler is */
+extern const struct sl_backend sl_backend_cuda; /* of all programs: the module's, when it is there (cuda_front/module.h) */
+extern const struct sl_backend sl_cuda_backend; /* the module's own */
 
 /* By name; NULL if there is none. */
 const struct sl_backend *sl_backend_find(const char *name);

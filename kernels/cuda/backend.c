@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend: NVIDIA GPUs by cuDNN, cuBLASLt and own kernels. */
+/* The CUDA backend: NVIDIA GPUs by cuDNN, cuBLASLt and own kernels. Programs have it by the module (cuda_front/module.h). */
 #include "backend.h"
 
 #include "cuda/halves.h"
@@ -26,5 +26,5 @@ static int key(const struct sl_target *target, char ret_key[SL_BACKEND_KEY_BYTES
         return 0;
 }
 
-const struct sl_backend sl_backend_cuda = {
+const struct sl_backend sl_cuda_backend = {
         .name = "cuda", .step_weight = 1, .key = key, .planner = &sl_cuda_planner, .runner = &sl_cuda_runner};

@@ -74,7 +74,7 @@ trap finish EXIT
 export DEBIAN_FRONTEND=noninteractive
 
 # What a run before, that failed, may have left.
-apt-get purge -qq -y starling libstarling0 libstarling-dev python3-starling >/dev/null 2>&1 || true
+apt-get purge -qq -y starling starling-cuda libstarling0 libstarling-dev python3-starling >/dev/null 2>&1 || true
 for user in alice mallory; do
         ! getent passwd "$user" >/dev/null || deluser --quiet "$user"
 done
@@ -131,6 +131,12 @@ for page in 1/starling 1/starling-serve 1/starling-exporter 1/starling-top 3/sta
                 { printf 'no page %s\n' "$page"; exit 1; }
 done
 
+# No GPU and nothing of NVIDIA's: the module is found, and says so.
+if [ -e /usr/lib/*/starling/libstarling_cuda.so ]; then
+        starling inspect models/lenet/1/model.onnx -O backend=cuda >/tmp/cuda 2>&1 || true
+        check "the CUDA module" grep 'there is no cuDNN 9' /tmp/cuda
+fi
+
 check "reload, as root" starling reload lenet
 kill -TERM "$runtime"
 wait "$tracer" || { cat /tmp/starling.log; exit 1; }
@@ -157,7 +163,7 @@ check "the unit's filter lets all pass that this called" no_call_is_filtered sta
 rm -f /dev/shm/starling.starling
 
 rm -r /var/lib/starling/models/*
-check "purge" apt-get purge -qq -y starling libstarling0 libstarling-dev python3-starling
+check "purge" apt-get purge -qq -y starling $([ ! -f starling-cuda*.deb ] || echo starling-cuda) libstarling0 libstarling-dev python3-starling
 for left in /etc/starling /var/lib/starling /var/cache/starling /usr/bin/starling /usr/include/starling; do
         [ ! -e "$left" ] || { printf 'left behind: %s\n' "$left"; exit 1; }
 done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphics processors: which there are, and what drives them. */
-#include "backend.h"
 #include "checks.h"
+#include "cuda_front/module.h"
 #include "finding.h"
 #include "host.h"
 #include "host_file.h"
@@ -85,10 +85,10 @@ static bool show_driver(const struct sl_host *host, struct sl_finding *finding)
 
 void sl_check_gpu(const struct sl_host *host, struct sl_finding *finding)
 {
-        bool used = sl_backend_find("cuda");
         uint32_t all = 0, nvidia = 0;
         char path[PATH_MAX];
         DIR *folder = opendir(sl_host_path(host, PCI, path));
+        bool used = sl_cuda_module_find(path, NULL);
 
         sl_found(finding, SL_VERDICT_OK, "%s", "");
         if (folder) {
@@ -99,11 +99,13 @@ void sl_check_gpu(const struct sl_host *host, struct sl_finding *finding)
                 sl_found(finding, SL_VERDICT_OK, "none");
         bool driven = nvidia && show_driver(host, finding);
         if (all && !used)
-                sl_found_too(finding, "; this build computes on the processor only");
-        if (!used || !nvidia || driven)
+                sl_found_too(finding, "; no " SL_CUDA_MODULE_NAME ", so that all is computed on the processor");
+        if (!nvidia || (used && driven))
                 return;
         finding->verdict = SL_VERDICT_BETTER;
-        sl_found_too(finding, "; no driver");
-        sl_change(finding, "the driver of NVIDIA, and for a container its devices (--gpus)");
+        if (!driven)
+                sl_found_too(finding, "; no driver");
+        sl_change(finding, "%s%s%s", driven ? "" : "the driver of NVIDIA, and for a container its devices (--gpus)",
+                driven || used ? "" : "; ", used ? "" : "the package starling-cuda");
         sl_gain(finding, "models with `device: gpu:0` run");
 }

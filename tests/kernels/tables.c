@@ -197,6 +197,8 @@ Test(backends, each_says_what_its_plans_depend_on_in_one_line)
                 cr_expect_lt(strlen(backend->name), SL_BACKEND_NAME_BYTES);
                 if (!backend->key)
                         continue;
+                if (backend == &sl_backend_cuda && backend->key(&sl_target_typical, again) == -ENOENT)
+                        continue; /* there is no module */
                 cr_assert_eq(backend->key(&sl_target_typical, again), 0);
                 if (backend->planner->traits & SL_PLANNER_ALONE)
                         strcpy(key, again); /* whose device may be elsewhere */

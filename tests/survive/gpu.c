@@ -22,7 +22,7 @@
 #ifdef STARLING_FAKE_GPU
 #define LACKING "there is no NVIDIA driver, 580 or newer is needed"
 #else
-#define LACKING "this build of Starling has no CUDA"
+#define LACKING "libstarling_cuda.so, which drives GPUs, is neither in "
 #endif
 
 static struct world world;
@@ -103,6 +103,26 @@ Test(gpu, that_is_not_there_refuses_its_model_by_one_line_and_others_are_served)
         world_stop(&world);
 }
 
+/* The program alone, without its module. */
+Test(gpu, without_the_module_refuses_its_model_by_one_line)
+{
+        struct guest guest;
+        char text[512];
+
+        snprintf(text, sizeof(text), "cp %s %s/starling", STARLING, world.folder);
+        cr_assert_eq(system(text), 0);
+        snprintf(world.program, sizeof(world.program), "%s/starling", world.folder);
+        world_copy_model(&world, "lenet", "on-gpu", "device: gpu:0\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=ready failed_models=1");
+        cr_expect(strstr(world_log(&world), "gpu:0: libstarling_cuda.so, which drives GPUs, is neither in "), "%s",
+                world_log(&world));
+        guest_enter(&guest);
+        cr_assert_eq(ask(&guest, "lenet", 5, text, sizeof(text)), 0, "%s", text);
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
 Test(gpu, of_a_wrong_name_is_told_where_it_stands)
 {
         world_copy_model(&world, "lenet", "on-gpu", "device: gpu:0/200%\n");
@@ -147,6 +167,21 @@ static uint32_t count_processes(const char *command, pid_t *ret_pid)
         return n;
 }
 
+static bool is_mapped(pid_t pid, const char *name)
+{
+        char line[512], path[64];
+        bool found = false;
+        FILE *maps;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+        maps = fopen(path, "r");
+        cr_assert(maps);
+        while (fgets(line, sizeof(line), maps))
+                found |= strstr(line, name) != NULL;
+        fclose(maps);
+        return found;
+}
+
 /* Workers of two models, two lets and several sizes. */
 static void add_models(void)
 {
@@ -163,7 +198,10 @@ Test(fake_gpu, has_one_process_whose_answers_are_right)
 
         add_models();
         world_start(&world);
-        cr_expect_eq(count_processes("gpu", &pid), 1);
+        cr_assert_eq(count_processes("gpu", &pid), 1);
+        cr_expect(is_mapped(pid, "libstarling_cuda.so") && is_mapped(pid, "libcuda.so.1"));
+        cr_expect_not(is_mapped(world.pid, "libstarling_cuda.so"), "the runtime has nothing of CUDA in it");
+        cr_expect_not(is_mapped(world.pid, "libcuda.so.1"));
         guest_enter(&guest);
         for (uint32_t i = 1; i < 60; i++) {
                 cr_assert_eq(ask(&guest, i % 3 ? "a" : "b", i, text, sizeof(text)), 0, "%s\n%s", text, world_log(&world));

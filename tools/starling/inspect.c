@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect.h"
-#include "inspect_plan.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
@@ -8,6 +7,7 @@
 #include "figures.h"
 #include "graph.h"
 #include "import.h"
+#include "inspect_plan.h"
 #include "lower.h"
 #include "lower_options.h"
 #include "model_argument.h"
@@ -107,9 +107,11 @@ static int inspect(const struct wish *wish, struct sl_error *error)
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *raw = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *optimised = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(&wish->lowering);
-        int result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
+        int result = sl_lower_open(&wish->lowering, error);
 
         /* Passes change a graph in place, so it is read twice. */
+        if (result == 0)
+                result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
         if (result == 0)
                 result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &optimised, error);
         if (result == 0)

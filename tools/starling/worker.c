@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command.h"
-#include "gpu_process.h"
 #include "worker.h"
+#include "command.h"
+#include "gpu_main.h"
 
 int command_worker(int argc, char **argv)
 {

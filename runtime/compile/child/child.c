@@ -5,7 +5,6 @@
  */
 #include "compile.h"
 
-#include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base_plan.h"
@@ -225,16 +224,6 @@ static int compile_models(struct arguments *arguments, struct sl_model_file *mod
                 &(struct sl_merge_notes){.add = write_note, .context = arguments}, error);
 }
 
-/* A backend that plans with libraries of its own opens them while files can be opened. */
-static int prepare_backend(const struct sl_lower_options *lowering, struct sl_error *error)
-{
-        const struct sl_backend *backend = sl_backend_find(sl_lower_options_backend(lowering));
-        const struct sl_target target = sl_lower_options_target(lowering);
-        int r = backend && backend->planner->prepare ? backend->planner->prepare(&target, error) : 0;
-
-        return r < 0 ? sl_error_prefix(error, r, "backend \"%s\"", backend->name) : 0;
-}
-
 static int compile_in_sandbox(struct arguments *arguments, struct sl_model_file *models, struct sl_error *error)
 {
         uint8_t numbers[1 + SL_COMPILE_MEMBERS_MAX];
@@ -242,7 +231,7 @@ static int compile_in_sandbox(struct arguments *arguments, struct sl_model_file 
 
         (void)prctl(PR_SET_NAME, SL_CHILD_NAME);
         offer_to_the_kernel();
-        r = prepare_backend(&arguments->lowering, error);
+        r = sl_lower_open(&arguments->lowering, error);
         if (r == 0)
                 r = enter_sandbox(arguments, error);
         if (r < 0)

@@ -393,6 +393,15 @@ static int run_phase(
                 error);
 }
 
+int sl_lower_open(const struct sl_lower_options *options, struct sl_error *error)
+{
+        const struct sl_backend *backend = backend_of(options);
+        const struct sl_target target = sl_lower_options_target(options);
+        int r = backend && backend->planner->prepare ? backend->planner->prepare(&target, error) : 0;
+
+        return r < 0 ? sl_error_prefix(error, r, "backend \"%s\"", backend->name) : 0;
+}
+
 int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
         const struct sl_backend *backend = backend_of(options);

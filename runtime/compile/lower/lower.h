@@ -54,6 +54,12 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
  */
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
 
+/*
+ * What the backend plans with, opened: before the process gives up files, as nothing is opened later. May take seconds. Return: 0;
+ * -ENOENT a library is not there.
+ */
+int sl_lower_open(const struct sl_lower_options *options, struct sl_error *error);
+
 /* The same in two parts, between which graphs are merged: as far as the portable passes, and from those of the backend on. */
 int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
 int sl_lower_finish(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);

@@ -46,14 +46,6 @@ struct process {
 
 /* ---- its start ---- */
 
-static void ignore_signals(void)
-{
-        signal(SIGHUP, SIG_IGN);
-        signal(SIGINT, SIG_IGN);
-        signal(SIGQUIT, SIG_IGN);
-        signal(SIGTERM, SIG_IGN);
-}
-
 /* Without the backend a plan says what it lacks. */
 static int open_libraries(struct process *p, struct sl_error *error)
 {
@@ -215,19 +207,14 @@ static void process_end(struct process *p)
         free(p);
 }
 
-int sl_gpu_main(int argc, char **argv)
+int sl_gpu_serve(uint32_t gpu)
 {
         struct process *p = calloc(1, sizeof(*p));
-        char *end = NULL;
-        unsigned long number = argc > 1 ? strtoul(argv[1], &end, 10) : 0;
         int r;
 
-        ignore_signals();
-        if (!p || argc != 2 || *end) {
-                free(p);
+        if (!p)
                 return 1;
-        }
-        p->fault = open_gpu(p, (uint32_t)number, &p->fault_text);
+        p->fault = open_gpu(p, gpu, &p->fault_text);
         enter_sandbox();
         r = serve(p);
         if (r == 2) /* what it has on the device cannot even be given back */

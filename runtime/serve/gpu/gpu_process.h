@@ -6,5 +6,7 @@
  */
 #pragma once
 
-/* Return: the exit status: 0; 1 it was started wrongly; 2 the device is lost. */
-int sl_gpu_main(int argc, char **argv);
+#include <stdint.h>
+
+/* Return: the exit status: 0; 1 no memory; 2 the device is lost. */
+int sl_gpu_serve(uint32_t gpu);
