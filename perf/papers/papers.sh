@@ -7,7 +7,7 @@
 #     perf/papers/papers.sh diurnal --zoo build/zoo --out build/diurnal.json
 #     perf/papers/papers.sh live --out build/live.json
 #     perf/papers/papers.sh pause --out build/pause.json
-#     perf/papers/papers.sh netfuse --out build/netfuse.json
+#     perf/papers/papers.sh netfuse --out build/netfuse.json      # wants bench-netfuse and bench-lanes
 #     perf/papers/papers.sh fuse_table --out build/fuse_table.json
 #     perf/papers/papers.sh tables --out build/tables.json
 #     perf/papers/papers.sh policies --out build/policies.json
@@ -23,4 +23,4 @@ netfuse | fuse_table) python=$("$here/../../tools/venv.sh" engine "$here/../engi
 plot) python=$("$here/../../tools/venv.sh" plots "$here/requirements.txt") ;;
 *) python=$("$here/../../tools/venv.sh" zoo "$here/../zoo/requirements.txt") ;;
 esac
-exec env PYTHONPATH="$here/../../client/python:$here/../serving:$here/../profiles" "$python" -B "$here/$name.py" "$@"
+exec env PYTHONPATH="$here/../../client/python:$here/../serving:$here/../profiles:$here/../zoo" "$python" -B "$here/$name.py" "$@"

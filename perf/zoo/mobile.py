@@ -21,8 +21,8 @@ def _squeeze_excite(net, x, width, activation, gate, **attributes):
         return net.gate(x, net.conv(pooled, x.channels, 1, name="fc2"), gate, **attributes)
 
 
-def mobilenet_v2(net):
-    x = net.relu6(net.conv(net.image(3, 224), 32, 3, 2, name="features.0"))
+def mobilenet_v2(net, size=224):
+    x = net.relu6(net.conv(net.image(3, size), 32, 3, 2, name="features.0"))
     layout = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
     index = 1
     for expand, channels, count, first_stride in layout:

@@ -6,6 +6,7 @@
 #include "merge/merge.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "merge/assign.h"
 #include "merge/prices.h"
@@ -158,6 +159,7 @@ static int merge(const struct sl_match *match, const struct sl_merge_options *op
                 return r;
         report->n_turns = weave->n_turns;
         report->stacked_bytes = weave->stacked_bytes;
+        report->laying_seconds = (double)weave->laying_ns / SL_NS_PER_SECOND;
         memcpy(merged->name, match->graphs[0]->name, sizeof(merged->name));
         merged->opset = match->graphs[0]->opset;
         merged->ir_version = match->graphs[0]->ir_version;

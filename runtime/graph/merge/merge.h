@@ -46,6 +46,7 @@ struct sl_merge_report {
         struct sl_match_break breaks[SL_MATCH_BREAKS_MAX]; /* where the common part ends, and why; the first ones */
         struct sl_merge_island islands[SL_MERGE_ISLANDS_MAX];
         uint64_t stacked_bytes; /* of constants that are laid together, and no longer those of the graphs */
+        double laying_seconds;  /* what writing those took */
         double seconds, algorithm_1_seconds,
                 apart_seconds; /* by the costs, of the common part: as made; as Algorithm 1 would; apart */
 

@@ -32,6 +32,7 @@ struct sl_weave {
         uint32_t **apart;       /* [lane][value of that lane's graph]: value made; SL_VALUE_NONE */
         uint32_t *forms;        /* [joint value * SL_FORM_APART + form]: likewise */
         uint64_t stacked_bytes; /* of constants that were laid together */
+        uint64_t laying_ns;     /* in which they were written */
         uint32_t n_turns;       /* values that were made in another form than their node's */
         struct sl_error *error;
         uint32_t n_touched, touched[SL_WEAVE_TOUCHED_MAX]; /* of a rehearsal: entries of forms */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants of the lanes: the same one in all of them, or laid together. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "merge/weave.h"
 
@@ -186,10 +187,13 @@ int sl_weave_stack(struct sl_weave *weave, uint32_t node, uint32_t input, const 
         if (r < 0 || sl_tensor_bytes(&made) > INT64_MAX)
                 return -ENOTSUP;
         if (!weave->rehearsal) {
+                uint64_t from = sl_clock_ns();
+
                 data = sl_graph_alloc(weave->graph, sl_tensor_bytes(&made) + 1);
                 if (!data)
                         return sl_error_set(weave->error, ENOMEM, "no memory to lay constants \"%s\" together", first->name);
                 lay_all(weave, node, input, stack, &one, data);
+                weave->laying_ns += sl_clock_ns() - from;
         }
         weave->stacked_bytes += sl_tensor_bytes(&made);
         return sl_graph_add_constant(weave->graph, first->name, &made, data, ret_value);
