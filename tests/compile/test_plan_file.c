@@ -114,13 +114,11 @@ static void wide_network(struct network *net, bool same)
 }
 
 /* Packed in the file, or in memory and then written. */
-static struct sl_plan *wide_plan(bool same, bool in_place)
+static void write_wide(bool same, bool in_place, int fd)
 {
         struct sl_lower_options options;
         struct sl_lowered *lowered;
-        struct sl_plan *plan;
         struct network net;
-        int fd = memfd_create("plan", MFD_CLOEXEC);
 
         wide_network(&net, same);
         sl_lower_options_init(&options);
@@ -129,8 +127,16 @@ static struct sl_plan *wide_plan(bool same, bool in_place)
         cr_assert_eq(sl_lowered_new_in(net.graph, &options, NULL, in_place ? fd : -1, &lowered, NULL), 0);
         cr_assert_eq(sl_lowered_write(lowered, fd, NULL), 0);
         sl_lowered_free(lowered);
-        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
         network_deinit(&net);
+}
+
+static struct sl_plan *wide_plan(bool same, bool in_place)
+{
+        struct sl_plan *plan;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        write_wide(same, in_place, fd);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
         close(fd);
         return plan;
 }
@@ -160,6 +166,28 @@ Test(plan_file, constants_made_in_the_file_are_those_that_are_copied_into_it)
         cr_assert_neq(here[0], 0);
         sl_plan_free(first);
         sl_plan_free(second);
+}
+
+Test(plan_file, what_a_longer_file_held_before_leaves_nothing_in_it)
+{
+        int fresh_fd = memfd_create("plan", MFD_CLOEXEC), used_fd = memfd_create("used", MFD_CLOEXEC);
+        struct file fresh, used;
+        uint8_t *junk;
+
+        write_wide(false, false, fresh_fd);
+        fresh = read_file(fresh_fd);
+        junk = malloc(2 * fresh.n_bytes);
+        memset(junk, 0xa5, 2 * fresh.n_bytes);
+        cr_assert_eq(write(used_fd, junk, 2 * fresh.n_bytes), (ssize_t)(2 * fresh.n_bytes));
+        write_wide(false, false, used_fd);
+        used = read_file(used_fd);
+        cr_assert_eq(used.n_bytes, fresh.n_bytes);
+        cr_expect(!memcmp(used.bytes, fresh.bytes, fresh.n_bytes));
+        free(junk);
+        free(fresh.bytes);
+        free(used.bytes);
+        close(fresh_fd);
+        close(used_fd);
 }
 
 Test(plan_file, equal_constants_stand_in_it_once)

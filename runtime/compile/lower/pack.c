@@ -57,6 +57,7 @@ int sl_packing_new(const struct sl_packing_options *options, struct sl_packing *
                 return -ENOMEM;
         packing->n_nodes = options->n_nodes;
         packing->placed.fd = options->fd;
+        packing->placed.drafts = options->base != NULL;
         packing->target = options->target;
         packing->base = options->base;
         packing->uncut = options->uncut;
@@ -68,22 +69,22 @@ int sl_packing_new(const struct sl_packing_options *options, struct sl_packing *
         return 0;
 }
 
-static void free_data(struct choice *choice)
+static void free_data(const struct sl_packing *packing, struct choice *choice)
 {
         if (choice->borrowed)
                 return;
         if (choice->in_place)
-                sl_placed_unmap(choice->data, choice->packed.data_bytes);
+                sl_placed_unmap(&packing->placed, choice->data, choice->packed.data_bytes);
         else
                 free(choice->data);
 }
 
-static void free_choices(struct choice *choice)
+static void free_choices(const struct sl_packing *packing, struct choice *choice)
 {
         while (choice) {
                 struct choice *next = choice->next;
 
-                free_data(choice);
+                free_data(packing, choice);
                 free(choice);
                 choice = next;
         }
@@ -94,7 +95,7 @@ struct sl_packing *sl_packing_free(struct sl_packing *packing)
         if (!packing)
                 return NULL;
         for (uint32_t i = 0; packing->choices && i < packing->n_nodes; i++)
-                free_choices(packing->choices[i]);
+                free_choices(packing, packing->choices[i]);
         sl_placed_deinit(&packing->placed);
         free(packing->choices);
         free(packing->desc);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Puts a lowered model into a plan file. Large packed constants lie at the front of DATA already; the others and the tables, which
- * are built in memory, are written to their places. What nobody writes is zeros. The header comes last, with the checksum of the
- * whole.
+ * are built in memory, follow in the order of the file, zeros between them, whatever it was before: its pages stay. The header
+ * comes last, with the checksum of the whole.
  */
 #include "lower.h"
 
@@ -21,6 +21,7 @@
 #include "program_work.h"
 #include "schedule.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,14 @@ struct tables {
         struct sl_backend_table backends;
 };
 
+#define GATHERED_BYTES (256u << 10) /* written at a time: small constants are many */
+
 struct writer {
         int fd;
         struct sl_plan_header header;
+        uint64_t end;      /* of what follows each other in the file */
+        uint8_t *gathered; /* GATHERED_BYTES before there, of which so many are not written yet */
+        size_t n_gathered;
 };
 
 static void tables_deinit(struct tables *tables)
@@ -322,35 +328,75 @@ static void fill_header(struct writer *writer, const struct sl_lower_options *op
                 writer->header.base = sl_base_plan_identity(base);
 }
 
-/* The file becomes as long as it will be; behind the constants that are in place there are zeros, whatever it was before. */
-static int size_file(const struct writer *writer, uint64_t placed_bytes)
+static int write_gathered(struct writer *writer)
 {
-        off_t keep = placed_bytes ? (off_t)(SL_PLACED_START + placed_bytes) : 0;
+        int r = write_at(writer, writer->gathered, writer->n_gathered, writer->end - writer->n_gathered);
 
-        return ftruncate(writer->fd, keep) < 0 || ftruncate(writer->fd, (off_t)writer->header.file_bytes) < 0 ? -errno : 0;
+        writer->n_gathered = 0;
+        return r;
 }
 
-static int write_data(const struct writer *writer, const struct sl_constants *constants, uint64_t placed_bytes)
+static int follow(struct writer *writer, const void *bytes, uint64_t n_bytes)
+{
+        int r = 0;
+
+        if (writer->n_gathered + n_bytes > GATHERED_BYTES)
+                r = write_gathered(writer);
+        if (r < 0 || !n_bytes)
+                return r;
+        if (n_bytes > GATHERED_BYTES)
+                r = write_at(writer, bytes, n_bytes, writer->end);
+        else
+                memcpy(writer->gathered + writer->n_gathered, bytes, n_bytes);
+        writer->n_gathered += n_bytes > GATHERED_BYTES ? 0 : n_bytes;
+        writer->end += n_bytes;
+        return r;
+}
+
+/* @at does not lie before the end of what follows each other; up to there come zeros. */
+static int follow_at(struct writer *writer, const void *bytes, uint64_t n_bytes, uint64_t at)
+{
+        static const uint8_t zeros[SL_PAGE_BYTES];
+        int r = 0;
+
+        while (r == 0 && writer->end < at)
+                r = follow(writer, zeros, at - writer->end < sizeof(zeros) ? at - writer->end : sizeof(zeros));
+        return r < 0 ? r : follow(writer, bytes, n_bytes);
+}
+
+/* As sl_constants_settle() has placed them: in two rounds. */
+static int write_data(struct writer *writer, const struct sl_constants *constants, bool whole_pages)
 {
         int r = 0;
 
         for (uint32_t i = 0; i < constants->n && r == 0; i++) {
                 const struct sl_plan_constant *entry = &constants->entries[i];
 
-                if (!entry->in_base && entry->offset >= placed_bytes)
-                        r = write_at(writer, constants->data[i], entry->bytes, SL_PLACED_START + entry->offset);
+                if (!entry->in_base && SL_PLACED_START + entry->offset >= writer->end &&
+                        (entry->bytes % SL_PAGE_BYTES == 0) == whole_pages)
+                        r = follow_at(writer, constants->data[i], entry->bytes, SL_PLACED_START + entry->offset);
         }
         return r;
 }
 
-static int write_blobs(const struct writer *writer, const struct sl_backend_table *backends)
+static int write_blobs(struct writer *writer, const struct sl_backend_table *backends)
 {
         uint64_t start = writer->header.sections[SL_PLAN_SECTION_BLOB_DATA].offset;
         int r = 0;
 
         for (uint64_t i = 0; i < backends->n_blobs && r == 0; i++)
-                r = write_at(writer, backends->data[i], backends->places[i].bytes, start + backends->places[i].offset);
+                r = follow_at(writer, backends->data[i], backends->places[i].bytes, start + backends->places[i].offset);
         return r;
+}
+
+/* All that lies before DATA. */
+static int write_front(const struct writer *writer)
+{
+        uint8_t front[SL_PLACED_START] = {0};
+
+        static_assert(sizeof(writer->header) <= sizeof(front), "the header lies before DATA");
+        memcpy(front, &writer->header, sizeof(writer->header));
+        return write_at(writer, front, sizeof(front), 0);
 }
 
 /* The header as it will be, but for the checksum itself, is in the file by now. */
@@ -366,7 +412,7 @@ static int write_checksum(struct writer *writer)
         return write_at(writer, &writer->header, sizeof(writer->header), 0);
 }
 
-static int write_sections(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
+static int write_tables(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
 {
         const void *sections[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = &lowered->info,
@@ -379,22 +425,46 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
                 [SL_PLAN_SECTION_FORMS] = tables->constants.forms,
                 [SL_PLAN_SECTION_BLOBS] = tables->backends.places,
         };
-        uint64_t placed_bytes = sl_packing_placed_bytes(lowered->packing);
-        int r = size_file(writer, placed_bytes);
+        int r = 0;
 
         for (uint32_t id = 0; id < SL_PLAN_SECTION_DATA && r == 0; id++) {
                 const struct sl_plan_section *section = &writer->header.sections[id];
 
                 if (sections[id])
-                        r = write_at(writer, sections[id], section->count * sl_plan_section_bytes(id), section->offset);
+                        r = follow_at(writer, sections[id], section->count * sl_plan_section_bytes(id), section->offset);
         }
+        return r < 0 ? r : write_blobs(writer, &tables->backends);
+}
+
+static int write_all(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
+{
+        int r = write_data(writer, &tables->constants, true);
+
         if (r == 0)
-                r = write_blobs(writer, &tables->backends);
+                r = write_data(writer, &tables->constants, false);
         if (r == 0)
-                r = write_data(writer, &tables->constants, placed_bytes);
+                r = write_tables(writer, lowered, tables);
         if (r == 0)
-                r = write_at(writer, &writer->header, sizeof(writer->header), 0);
+                r = follow_at(writer, NULL, 0, writer->header.file_bytes);
+        if (r == 0)
+                r = write_gathered(writer);
+        if (r == 0)
+                r = write_front(writer);
+        if (r == 0 && ftruncate(writer->fd, (off_t)writer->header.file_bytes) < 0)
+                r = -errno;
         return r < 0 ? r : write_checksum(writer);
+}
+
+/* Large constants are in their places. */
+static int write_sections(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
+{
+        int r;
+
+        writer->end = SL_PLACED_START + sl_packing_placed_bytes(lowered->packing);
+        writer->gathered = malloc(GATHERED_BYTES);
+        r = writer->gathered ? write_all(writer, lowered, tables) : -ENOMEM;
+        free(writer->gathered);
+        return r;
 }
 
 static void count_weights(struct sl_lowered *lowered, const struct sl_constants *constants)

@@ -10,6 +10,7 @@
 
 /* Pages that were not to be had at once. */
 #define CONTENDED_MAX 4
+#define TRIES         8 /* of each, which wait for who has it */
 
 /* Files on disks have no seals. */
 static bool is_in_memory(int fd)
@@ -74,8 +75,15 @@ void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end)
         for (; !pages->gives_up && pages->end_bytes < end; pages->end_bytes += SL_HUGE_PAGE_BYTES) {
                 int r = lengthen(fd, pages->end_bytes + SL_HUGE_PAGE_BYTES) ? make_page(pages, fd, pages->end_bytes) : -ENOMEM;
 
+                for (uint32_t i = 0; i < TRIES && is_contended(r); i++)
+                        r = make_page(pages, fd, pages->end_bytes);
                 pages->gives_up = r < 0 && (!is_contended(r) || ++pages->n_contended > CONTENDED_MAX);
         }
+}
+
+bool sl_huge_pages_have(const struct sl_huge_pages *pages, uint64_t end)
+{
+        return !pages->gives_up && !pages->n_contended && pages->end_bytes >= end;
 }
 
 bool sl_huge_pages_lengthen(int fd, uint64_t bytes)
@@ -112,17 +120,16 @@ static void trim(char *reserved, size_t room, char *from, size_t bytes)
                 munmap(end, (size_t)(reserved + room - end));
 }
 
-const void *sl_huge_pages_map(int fd, size_t bytes)
+/* MAP_FAILED and errno. */
+static void *map_aligned(int fd, uint64_t first, size_t bytes, int protection, int flags)
 {
         size_t room = sl_align_up(bytes, SL_PAGE_BYTES) + SL_HUGE_PAGE_BYTES;
-        char *reserved = MAP_FAILED, *from;
+        char *reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *from;
 
-        if (bytes >= SL_HUGE_PAGE_BYTES)
-                reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (reserved == MAP_FAILED)
-                return mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+                return mmap(NULL, bytes, protection, MAP_SHARED | flags, fd, (off_t)first);
         from = (char *)sl_align_up((uintptr_t)reserved, SL_HUGE_PAGE_BYTES);
-        if (mmap(from, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        if (mmap(from, bytes, protection, MAP_SHARED | flags | MAP_FIXED, fd, (off_t)first) == MAP_FAILED) {
                 int error = errno;
 
                 munmap(reserved, room);
@@ -131,4 +138,16 @@ const void *sl_huge_pages_map(int fd, size_t bytes)
         }
         trim(reserved, room, from, bytes);
         return from;
+}
+
+const void *sl_huge_pages_map(int fd, size_t bytes)
+{
+        if (bytes < SL_HUGE_PAGE_BYTES)
+                return mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+        return map_aligned(fd, 0, bytes, PROT_READ, MAP_POPULATE);
+}
+
+void *sl_huge_pages_map_part(int fd, uint64_t first, size_t bytes)
+{
+        return map_aligned(fd, first, bytes, PROT_READ | PROT_WRITE, 0);
 }

@@ -38,6 +38,9 @@ struct sl_huge_pages {
 void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end);
 void sl_huge_pages_deinit(struct sl_huge_pages *pages);
 
+/* The file has huge pages up to @end, but for the first. */
+bool sl_huge_pages_have(const struct sl_huge_pages *pages, uint64_t end);
+
 /*
  * The same for who makes pages ahead of who writes, in another process: the file is lengthened once, before the writer starts; then
  * each call makes the next page, as long as all of it lies before @end, and neither changes the length of the file nor touches what
@@ -48,3 +51,6 @@ bool sl_huge_pages_next(struct sl_huge_pages *pages, int fd, uint64_t end);
 
 /* mmap(), shared and read-only, where huge pages of the file can be mapped as such. MAP_FAILED and errno. */
 const void *sl_huge_pages_map(int fd, size_t bytes);
+
+/* The same of @bytes from @first on, a multiple of a huge page, to write; only what is touched is faulted. */
+void *sl_huge_pages_map_part(int fd, uint64_t first, size_t bytes);
