@@ -17,6 +17,7 @@
 
 struct block {
         struct block *next;
+        void *memory;        /* that it lies in */
         uint64_t used_bytes; /* of the memory behind this header, which takes one line */
 };
 
@@ -55,22 +56,26 @@ struct sl_graph_arena *sl_graph_arena_free(struct sl_graph_arena *arena)
                 thing->release(thing->pointer, thing->bytes);
         for (struct block *block = arena->blocks, *next; block; block = next) {
                 next = block->next;
-                free(block);
+                free(block->memory);
         }
         sl_graph_arena_drop_copies(arena);
         free(arena);
         return NULL;
 }
 
+/* Zeros: calloc() does not clear again what is fresh from the kernel, which large pieces are. */
 static struct block *add_block(struct sl_graph_arena *arena, uint64_t bytes)
 {
         struct block *block;
+        void *memory;
 
         if (bytes > SIZE_MAX / 2)
                 return NULL;
-        block = aligned_alloc(SL_LINE_BYTES, sl_align_up(SL_LINE_BYTES + bytes, SL_LINE_BYTES));
-        if (!block)
+        memory = calloc(1, 2 * SL_LINE_BYTES + bytes);
+        if (!memory)
                 return NULL;
+        block = (struct block *)sl_align_up((uintptr_t)memory, SL_LINE_BYTES);
+        block->memory = memory;
         block->used_bytes = 0;
         block->next = arena->blocks;
         arena->blocks = block;
@@ -82,13 +87,13 @@ static void *cut(struct block *block, uint64_t bytes)
         void *piece = (uint8_t *)block + SL_LINE_BYTES + block->used_bytes;
 
         block->used_bytes += sl_align_up(bytes, SL_LINE_BYTES);
-        return memset(piece, 0, bytes);
+        return piece;
 }
 
 void *sl_graph_arena_alloc(struct sl_graph_arena *arena, uint64_t bytes)
 {
         if (bytes > PIECE_BYTES_MAX) {
-                struct block *own = add_block(arena, bytes);
+                struct block *own = add_block(arena, sl_align_up(bytes, SL_LINE_BYTES));
 
                 return own ? cut(own, bytes) : NULL;
         }

@@ -20,6 +20,10 @@
 
 #define LANES 8 /* of a sum */
 
+#ifndef SL_TUNE_CLONES
+#error "the build file defines SL_TUNE_CLONES"
+#endif
+
 struct timed_node {
         struct sl_node_desc image; /* the whole node, if it is one over a line */
         struct sl_node_desc node;
@@ -87,14 +91,14 @@ static int describe(const struct sl_node_desc *node, struct timed_node *timed_no
 }
 
 /* Filters from the whole range, at equal distances. */
-static void pick_filters(const struct sl_node_desc *node, const float *weights, struct timed_node *timed_node)
+static void pick_filters(const struct sl_node_desc *node, const char *weights, struct timed_node *timed_node)
 {
         int64_t n = timed_node->node.inputs[1].shape.dims[0], all = node->inputs[1].shape.dims[0];
         uint64_t floats = sl_shape_elements(&node->inputs[1].shape) / (uint64_t)all;
+        size_t bytes = floats * sizeof(float);
 
         for (int64_t f = 0; f < n; f++)
-                memcpy(timed_node->weights + (uint64_t)f * floats, weights + (uint64_t)(f * all / n) * floats,
-                        floats * sizeof(float));
+                memcpy(timed_node->weights + (uint64_t)f * floats, weights + (uint64_t)(f * all / n) * bytes, bytes);
 }
 
 /* Channels side by side, as a pixel has them. */
@@ -111,7 +115,7 @@ static void turn_filters(struct timed_node *timed_node)
 }
 
 /* Several sums side by side: one alone would wait for itself at each step. */
-static double dot(const float *pixel, int64_t step, const float *weights, int64_t n)
+static inline double dot(const float *pixel, int64_t step, const float *weights, int64_t n)
 {
         double sums[LANES] = {0}, sum = 0;
         int64_t i = 0;
@@ -127,7 +131,8 @@ static double dot(const float *pixel, int64_t step, const float *weights, int64_
 }
 
 /* The sum of one output over channels and window; strides of the input as it lies. */
-static double exact_sum(const struct timed_node *timed_node, const int64_t strides[4], int64_t filter, int64_t row, int64_t column)
+SL_TUNE_CLONES static double exact_sum(
+        const struct timed_node *timed_node, const int64_t strides[4], int64_t filter, int64_t row, int64_t column)
 {
         const int64_t *x = timed_node->node.inputs[0].shape.dims, *kernel = timed_node->window.kernel;
         const float *taps = timed_node->taps + filter * kernel[0] * kernel[1] * x[1];

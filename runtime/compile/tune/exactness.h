@@ -10,7 +10,8 @@ struct sl_backend;
 
 /*
  * Cheap, without running the model: a part of a convolution, some of its filters with their own weights at a corner of the image,
- * over seeded activations, against sums in double. @node has its ALGORITHM. @constants as for sl_node_run_new().
+ * over seeded activations, against sums in double. @node has its ALGORITHM. @constants as for sl_node_run_new(), at any
+ * address.
  * Return: 0; -ENOTSUP not such a node; -ENOMEM; what the backend says.
  */
 int sl_exactness_sample(

@@ -218,14 +218,16 @@ static bool is_inexact(const struct tuner *tuner, const struct candidate *candid
         return inexact;
 }
 
-/* The constants of the node at the smallest batch. */
+/* The constants of the node at the smallest batch, as they lie. */
 static void gather_constants(const struct tuner *tuner, uint32_t origin, const void *constants[SL_NODE_INPUTS_MAX])
 {
         const struct sl_graph *graph = tuner->programs[0].placement->graph;
         const struct sl_node *node = &graph->nodes[node_of(tuner, 0, origin)];
 
         for (uint32_t i = 0; i < SL_NODE_INPUTS_MAX; i++)
-                constants[i] = i < node->n_inputs ? sl_graph_constant(graph, node->inputs[i]) : NULL;
+                constants[i] = i < node->n_inputs && sl_graph_is_constant(graph, node->inputs[i])
+                                       ? graph->values[node->inputs[i]].data
+                                       : NULL;
 }
 
 /* The error on a part of the node, where there was no reference run. */
@@ -237,7 +239,6 @@ static int sample_error(struct tuner *tuner, uint32_t origin, struct candidate *
         gather_constants(tuner, origin, constants);
         if (describe(tuner, 0, origin, candidate->algorithm))
                 r = sl_exactness_sample(backend_of(tuner, 0, origin), &tuner->desc, constants, &candidate->error);
-        sl_graph_drop_copies(tuner->programs[0].placement->graph);
         if (r < 0)
                 candidate->error = HUGE_VAL;
         return r == -ENOMEM ? r : 0;
