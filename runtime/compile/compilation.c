@@ -43,6 +43,7 @@
 
 #define SEAL_TRIES                8
 #define WALL_PER_PROCESSOR_SECOND 2
+#define FORM_GROWTH               4 /* of a filter in Winograd's forms, at most */
 #define ARG_TEXT_BYTES            32
 #define OPTION_TEXT_BYTES         (SL_LOWER_OPTION_TEXT_BYTES + 64) /* its name in front */
 
@@ -140,12 +141,20 @@ static uint64_t expected_plan_bytes(const struct sl_compile_options *options)
         return (uint64_t)status.st_size / (halves ? 2 : 1);
 }
 
-/* Before the child starts: nobody else writes the file. It may not get longer than the child's limit allows. */
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+/*
+ * Before the child starts: nobody else writes the file. It may not get longer than the child's limit allows, and what the child
+ * lengthens it by, for filters that take more room in another form, is not believed beyond what such forms come to.
+ */
 static void start_pages(struct sl_compilation *compilation, const struct sl_compile_options *options)
 {
         uint64_t bytes = expected_plan_bytes(options), most = compilation->memory_bytes / SL_COMPILE_PLAN_PART;
 
-        compilation->pages = sl_page_maker_start(compilation->plan_fd, bytes < most ? bytes : most);
+        compilation->pages = sl_page_maker_start(compilation->plan_fd, lesser(bytes, most), lesser(FORM_GROWTH * bytes, most));
 }
 
 /* The child's ends of what it gets beside the plan's memfd. -1: it does not get it. */

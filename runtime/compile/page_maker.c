@@ -8,8 +8,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define NICENESS 10 /* the child's */
+
+/* Between two looks at the length of the file. */
+#define PAUSE_US 100
 
 /* Fewer bytes are cleared sooner than a thread is started. */
 #define BYTES_MIN (2ull * SL_HUGE_PAGE_BYTES)
@@ -17,23 +21,27 @@
 struct sl_page_maker {
         pthread_t thread;
         int fd;
-        uint64_t bytes;
+        uint64_t most;
         atomic_bool ends; /* the owner's; it guards no data */
 };
 
 static void *page_maker_run(void *argument)
 {
         struct sl_page_maker *maker = argument;
+        enum sl_huge_pages_step step = SL_HUGE_PAGES_MADE;
         struct sl_huge_pages pages = {0};
 
         (void)setpriority(PRIO_PROCESS, 0, NICENESS);
-        while (!atomic_load_explicit(&maker->ends, memory_order_relaxed) && sl_huge_pages_next(&pages, maker->fd, maker->bytes))
-                ;
+        while (!atomic_load_explicit(&maker->ends, memory_order_relaxed) && step != SL_HUGE_PAGES_DONE) {
+                step = sl_huge_pages_next(&pages, maker->fd, maker->most);
+                if (step == SL_HUGE_PAGES_WAIT)
+                        usleep(PAUSE_US);
+        }
         sl_huge_pages_deinit(&pages);
         return NULL;
 }
 
-struct sl_page_maker *sl_page_maker_start(int plan_fd, uint64_t bytes)
+struct sl_page_maker *sl_page_maker_start(int plan_fd, uint64_t bytes, uint64_t most)
 {
         struct sl_page_maker *maker;
 
@@ -43,7 +51,7 @@ struct sl_page_maker *sl_page_maker_start(int plan_fd, uint64_t bytes)
         if (!maker)
                 return NULL;
         maker->fd = plan_fd;
-        maker->bytes = bytes;
+        maker->most = most;
         atomic_init(&maker->ends, false);
         if (sl_thread_start_aside("sl-pages", page_maker_run, maker, &maker->thread) == 0)
                 return maker;

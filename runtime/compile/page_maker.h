@@ -10,9 +10,12 @@
 
 struct sl_page_maker;
 
-/* @plan_fd: of a file in memory that nobody writes yet; stays the caller's, and open until the end. @bytes: what the plan may come
- * to. NULL: there is nothing to make, or no thread for it; then the child makes them as it goes. */
-struct sl_page_maker *sl_page_maker_start(int plan_fd, uint64_t bytes);
+/*
+ * @plan_fd: of a file in memory that nobody writes yet; stays the caller's, and open until the end. @bytes: what the plan may come
+ * to; where the child lengthens the file further its pages are made as well, up to @most bytes. NULL: there is nothing to make, or
+ * no thread for it; then the child makes them as it goes.
+ */
+struct sl_page_maker *sl_page_maker_start(int plan_fd, uint64_t bytes, uint64_t most);
 
-/* Waits for the page at hand; no page of the file is mapped any more. NULL is fine. Returns NULL. */
+/* Waits for the pages at hand; no page of the file is mapped any more. NULL is fine. Returns NULL. */
 struct sl_page_maker *sl_page_maker_end(struct sl_page_maker *maker);

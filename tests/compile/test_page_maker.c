@@ -22,7 +22,7 @@ static uint64_t bytes_of(int fd)
 Test(page_maker, the_file_can_be_sealed_when_it_has_ended)
 {
         int fd = memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES);
+        struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES, BYTES);
 
         cr_assert_not_null(maker);
         cr_expect_null(sl_page_maker_end(maker));
@@ -34,7 +34,7 @@ Test(page_maker, what_is_written_meanwhile_stays)
 {
         static uint8_t written[SL_HUGE_PAGE_BYTES], read_back[SL_HUGE_PAGE_BYTES];
         int fd = memfd_create("plan", MFD_CLOEXEC);
-        struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES);
+        struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES, BYTES);
         uint64_t wrong = 0;
 
         cr_assert_not_null(maker);
@@ -58,7 +58,7 @@ Test(page_maker, a_file_that_is_cut_meanwhile_stays_cut)
 {
         for (int i = 0; i < 50; i++) {
                 int fd = memfd_create("plan", MFD_CLOEXEC);
-                struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES);
+                struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES, BYTES);
 
                 cr_assert_not_null(maker);
                 usleep((useconds_t)(20 * i));
@@ -69,16 +69,51 @@ Test(page_maker, a_file_that_is_cut_meanwhile_stays_cut)
         }
 }
 
+static uint64_t bytes_in_memory(int fd)
+{
+        struct stat status;
+
+        cr_assert_eq(fstat(fd, &status), 0);
+        return (uint64_t)status.st_blocks * 512;
+}
+
+/* Waits until there are as many; a second at most. */
+static void await_bytes(int fd, uint64_t bytes)
+{
+        for (int i = 0; i < 1000 && bytes_in_memory(fd) < bytes; i++)
+                usleep(1000);
+}
+
+Test(page_maker, what_the_file_is_lengthened_by_is_made_up_to_a_bound)
+{
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+        struct sl_page_maker *maker = sl_page_maker_start(fd, BYTES, 2 * BYTES);
+        uint64_t made;
+
+        cr_assert_not_null(maker);
+        await_bytes(fd, BYTES - SL_HUGE_PAGE_BYTES);
+        made = bytes_in_memory(fd);
+        cr_expect_leq(made, BYTES);
+        cr_assert_eq(ftruncate(fd, 4 * BYTES), 0);
+        await_bytes(fd, 2 * BYTES - SL_HUGE_PAGE_BYTES);
+        sl_page_maker_end(maker);
+        cr_expect_leq(bytes_in_memory(fd), 2 * BYTES);
+        if (made < BYTES - SL_HUGE_PAGE_BYTES)
+                cr_skip_test("this kernel collapses no pages of shared memory");
+        cr_expect_geq(bytes_in_memory(fd), 2 * BYTES - SL_HUGE_PAGE_BYTES);
+        close(fd);
+}
+
 Test(page_maker, there_is_none_for_little_nor_for_files_on_a_disk)
 {
         char name[] = "/var/tmp/plan-XXXXXX";
         int fd = memfd_create("plan", MFD_CLOEXEC), disk = mkstemp(name);
 
-        cr_expect_null(sl_page_maker_start(fd, 1 << 20));
+        cr_expect_null(sl_page_maker_start(fd, 1 << 20, BYTES));
         cr_expect_eq(bytes_of(fd), 0);
         cr_assert_geq(disk, 0);
         unlink(name);
-        cr_expect_null(sl_page_maker_start(disk, BYTES));
+        cr_expect_null(sl_page_maker_start(disk, BYTES, BYTES));
         cr_expect_eq(bytes_of(disk), 0);
         close(fd);
         close(disk);

@@ -8,6 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/*
+ * Collapsed with one call, at most. Each call has all processors give back what pages they keep for themselves, and waits for that:
+ * page by page it took longer than to clear them.
+ */
+#define CHUNK_PAGES 8u
+#define CHUNK_BYTES ((uint64_t)CHUNK_PAGES * SL_HUGE_PAGE_BYTES)
+
 /* Pages that were not to be had at once. */
 #define CONTENDED_MAX 4
 #define TRIES         8 /* of each, which wait for who has it */
@@ -29,33 +36,39 @@ static bool lengthen(int fd, uint64_t bytes)
         return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur && ftruncate(fd, (off_t)bytes) == 0;
 }
 
-/* The addresses behind the window's first whole huge page are left over. */
-static void *window_page(struct sl_huge_pages *pages)
+/* Room for a chunk; the addresses before the first whole huge page, and behind the last, are left over. */
+static char *window_pages(struct sl_huge_pages *pages)
 {
         if (!pages->window) {
-                void *window = mmap(NULL, 2 * SL_HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                void *window =
+                        mmap(NULL, CHUNK_BYTES + SL_HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
                 pages->window = window == MAP_FAILED ? NULL : window;
         }
-        return pages->window ? (void *)sl_align_up((uintptr_t)pages->window, SL_HUGE_PAGE_BYTES) : NULL;
+        return pages->window ? (char *)sl_align_up((uintptr_t)pages->window, SL_HUGE_PAGE_BYTES) : NULL;
 }
 
-/*
- * A small page of it must be there, or there is nothing to collapse. Nothing is touched here: where there is no memory, or the file
- * has become shorter meanwhile, the kernel says so.
- */
-static int make_page(struct sl_huge_pages *pages, int fd, uint64_t at)
+/* A small page of each must be there, or there is nothing to collapse. */
+static int collapse(char *mapped, uint64_t bytes)
 {
-        char *page = window_page(pages);
-        int r = 0;
+        for (uint64_t at = 0; at < bytes; at += SL_HUGE_PAGE_BYTES)
+                if (madvise(mapped + at, SL_PAGE_BYTES, MADV_POPULATE_WRITE) < 0)
+                        return -errno;
+        return madvise(mapped, bytes, MADV_COLLAPSE) < 0 ? -errno : 0;
+}
 
-        if (!page)
+/* Nothing is touched here: where there is no memory, or the file has become shorter meanwhile, the kernel says so. */
+static int make_pages(struct sl_huge_pages *pages, int fd, uint64_t at, uint64_t bytes)
+{
+        char *mapped = window_pages(pages);
+        int r;
+
+        if (!mapped)
                 return -ENOMEM;
-        if (mmap(page, SL_HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)at) == MAP_FAILED)
+        if (mmap(mapped, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)at) == MAP_FAILED)
                 return -errno;
-        if (madvise(page, SL_PAGE_BYTES, MADV_POPULATE_WRITE) < 0 || madvise(page, SL_HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0)
-                r = -errno;
-        if (mmap(page, SL_HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        r = collapse(mapped, bytes);
+        if (mmap(mapped, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
                 return -errno;
         return r;
 }
@@ -66,18 +79,34 @@ static bool is_contended(int r)
         return r == -EAGAIN || r == -EBUSY;
 }
 
+/* The pages of a chunk before @end, as whole ones. */
+static uint64_t chunk_bytes(uint64_t from, uint64_t end)
+{
+        uint64_t bytes = sl_align_up(end - from, SL_HUGE_PAGE_BYTES);
+
+        return bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
+}
+
+/* Who makes pages ahead of this process makes as many as the file has. */
+static bool make_room(int fd, uint64_t end)
+{
+        return lengthen(fd, end) && (lengthen(fd, end + SL_HUGE_PAGES_AHEAD_BYTES) || true);
+}
+
 void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end)
 {
         pages->gives_up = pages->gives_up || (!pages->end_bytes && !is_in_memory(fd));
         /* What a small file has is not worth a page of this size. */
         if (!pages->end_bytes)
                 pages->end_bytes = SL_HUGE_PAGE_BYTES;
-        for (; !pages->gives_up && pages->end_bytes < end; pages->end_bytes += SL_HUGE_PAGE_BYTES) {
-                int r = lengthen(fd, pages->end_bytes + SL_HUGE_PAGE_BYTES) ? make_page(pages, fd, pages->end_bytes) : -ENOMEM;
+        while (!pages->gives_up && pages->end_bytes < end) {
+                uint64_t bytes = chunk_bytes(pages->end_bytes, end);
+                int r = make_room(fd, pages->end_bytes + bytes) ? make_pages(pages, fd, pages->end_bytes, bytes) : -ENOMEM;
 
                 for (uint32_t i = 0; i < TRIES && is_contended(r); i++)
-                        r = make_page(pages, fd, pages->end_bytes);
+                        r = make_pages(pages, fd, pages->end_bytes, bytes);
                 pages->gives_up = r < 0 && (!is_contended(r) || ++pages->n_contended > CONTENDED_MAX);
+                pages->end_bytes += bytes;
         }
 }
 
@@ -91,21 +120,27 @@ bool sl_huge_pages_lengthen(int fd, uint64_t bytes)
         return is_in_memory(fd) && lengthen(fd, bytes);
 }
 
-bool sl_huge_pages_next(struct sl_huge_pages *pages, int fd, uint64_t end)
+enum sl_huge_pages_step sl_huge_pages_next(struct sl_huge_pages *pages, int fd, uint64_t most)
 {
+        off_t length = lseek(fd, 0, SEEK_END);
+        uint64_t end = length < 0 ? 0 : (uint64_t)length < most ? (uint64_t)length : most, bytes;
+
         if (!pages->end_bytes)
                 pages->end_bytes = SL_HUGE_PAGE_BYTES;
-        if (pages->gives_up || pages->end_bytes + SL_HUGE_PAGE_BYTES > end)
-                return false;
-        pages->gives_up = make_page(pages, fd, pages->end_bytes) < 0;
-        pages->end_bytes += SL_HUGE_PAGE_BYTES;
-        return !pages->gives_up;
+        if (pages->gives_up || pages->end_bytes + SL_HUGE_PAGE_BYTES > most)
+                return SL_HUGE_PAGES_DONE;
+        if (pages->end_bytes + SL_HUGE_PAGE_BYTES > end)
+                return SL_HUGE_PAGES_WAIT;
+        bytes = chunk_bytes(pages->end_bytes, end - end % SL_HUGE_PAGE_BYTES);
+        pages->gives_up = make_pages(pages, fd, pages->end_bytes, bytes) < 0;
+        pages->end_bytes += bytes;
+        return pages->gives_up ? SL_HUGE_PAGES_DONE : SL_HUGE_PAGES_MADE;
 }
 
 void sl_huge_pages_deinit(struct sl_huge_pages *pages)
 {
         if (pages->window)
-                munmap(pages->window, 2 * SL_HUGE_PAGE_BYTES);
+                munmap(pages->window, CHUNK_BYTES + SL_HUGE_PAGE_BYTES);
         pages->window = NULL;
 }
 
