@@ -20,12 +20,20 @@ static float *read_floats(const char *path, size_t n)
         return NULL;
 }
 
+const char *digits_folder(void)
+{
+        const char *folder = getenv("STARLING_DIGITS");
+
+        return folder ? folder : DIGITS;
+}
+
 bool digits_read(struct digits_data *data, const char *model)
 {
         char path[512];
 
-        snprintf(path, sizeof(path), DIGITS "/expected/%s.f32", model);
-        data->images = read_floats(DIGITS "/test-images.f32", (size_t)DIGITS_N * DIGITS_INPUTS);
+        snprintf(path, sizeof(path), "%s/test-images.f32", digits_folder());
+        data->images = read_floats(path, (size_t)DIGITS_N * DIGITS_INPUTS);
+        snprintf(path, sizeof(path), "%s/expected/%s.f32", digits_folder(), model);
         data->expected = read_floats(path, (size_t)DIGITS_N * DIGITS_OUT);
         return data->images && data->expected;
 }

@@ -18,6 +18,9 @@ struct digits_data {
         float *images, *expected; /* [DIGITS_N, ...], on the heap */
 };
 
+/* Where they are: in the source tree, or where STARLING_DIGITS says. */
+const char *digits_folder(void);
+
 /* Test images and what @model predicts for them. Return: false when a file cannot be read. */
 bool digits_read(struct digits_data *data, const char *model);
 void digits_release(struct digits_data *data);

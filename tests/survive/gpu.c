@@ -42,6 +42,7 @@ static void tear_down(void)
 
 TestSuite(gpu, .init = set_up, .fini = tear_down, .timeout = 120);
 TestSuite(fake_gpu, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(module_gpu, .init = set_up, .fini = tear_down, .timeout = 120);
 
 struct guest {
         struct starling_client *client;
@@ -134,10 +135,23 @@ Test(gpu, of_a_wrong_name_is_told_where_it_stands)
 
 #ifdef STARLING_FAKE_GPU
 
+/* A module that computes by ref, on the fake driver. */
 static void use_fake(void)
 {
         strcpy(world.program, STARLING_FAKE_GPU);
         setenv("LD_LIBRARY_PATH", FAKE_CUDA, 1);
+}
+
+/* The module itself, on a library in the place of NVIDIA's; on the machine's own GPU where STARLING_TRY_GPU says so. */
+static void use_module(void)
+{
+        if (getenv("STARLING_TRY_GPU"))
+                return;
+#ifdef FAKE_NVIDIA
+        setenv("LD_LIBRARY_PATH", FAKE_NVIDIA, 1);
+#else
+        cr_skip("the own kernels are not built for the host");
+#endif
 }
 
 static uint32_t count_processes(const char *command, pid_t *ret_pid)
@@ -185,12 +199,11 @@ static bool is_mapped(pid_t pid, const char *name)
 /* Workers of two models, two lets and several sizes. */
 static void add_models(void)
 {
-        use_fake();
         world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 8\nbatch_sizes: [1, 2, 8]\n");
         world_copy_model(&world, "lenet", "b", "device: gpu:0/25%\nbatch_max: 4\ngpu_completions: words\n");
 }
 
-Test(fake_gpu, has_one_process_whose_answers_are_right)
+static void try_answers(void)
 {
         struct guest guest;
         char text[512];
@@ -223,7 +236,7 @@ static void expect_back(struct guest *guest, const char *name)
         }
 }
 
-Test(fake_gpu, whose_process_is_killed_comes_back_and_nobody_else_notices)
+static void try_kill(void)
 {
         struct guest guest;
         char text[512];
@@ -252,6 +265,7 @@ Test(fake_gpu, that_is_lost_says_how_and_is_opened_again)
         char text[512] = "";
         int status = 0;
 
+        use_fake();
         add_models();
         setenv("FAKE_CUDA_LOSE_AT", "30", 1);
         world_start(&world);
@@ -270,14 +284,14 @@ Test(fake_gpu, that_is_lost_says_how_and_is_opened_again)
 #define FLYING 12u
 
 /* Several requests of each size on their way, of two models, from one client. */
-Test(fake_gpu, answers_many_at_once)
+static void try_many(uint32_t standard)
 {
         static const char *const names[] = {"a", "b"};
         struct digits_job jobs[FLYING];
         bool flying[FLYING] = {false};
         struct starling_model *models[2];
         struct guest guest;
-        uint32_t seed = 3, n_flying = 0, n_done = 0, rounds = world_rounds("STARLING_GPU_ROUNDS", 1500);
+        uint32_t seed = 3, n_flying = 0, n_done = 0, rounds = world_rounds("STARLING_GPU_ROUNDS", standard);
         char text[512];
 
         add_models();
@@ -366,14 +380,13 @@ static void expect_twice(const struct guest *guest, struct starling_model *model
 }
 
 /* Each size is a plan of its own, derived from that of the first. */
-Test(fake_gpu, serves_sizes_as_they_are_asked_for)
+static void try_sizes(void)
 {
         struct starling_error error = {""};
         struct starling_model *model;
         struct guest guest;
         pid_t pid;
 
-        use_fake();
         add_open_model();
         world_start(&world);
         guest_enter(&guest);
@@ -385,6 +398,55 @@ Test(fake_gpu, serves_sizes_as_they_are_asked_for)
         starling_model_close(model);
         guest_leave(&guest);
         world_stop(&world);
+}
+
+/* By ref on the fake driver, and by the module itself. */
+Test(fake_gpu, has_one_process_whose_answers_are_right)
+{
+        use_fake();
+        try_answers();
+}
+
+Test(fake_gpu, whose_process_is_killed_comes_back_and_nobody_else_notices)
+{
+        use_fake();
+        try_kill();
+}
+
+Test(fake_gpu, answers_many_at_once)
+{
+        use_fake();
+        try_many(1500);
+}
+
+Test(fake_gpu, serves_sizes_as_they_are_asked_for)
+{
+        use_fake();
+        try_sizes();
+}
+
+Test(module_gpu, has_one_process_whose_answers_are_right)
+{
+        use_module();
+        try_answers();
+}
+
+Test(module_gpu, whose_process_is_killed_comes_back_and_nobody_else_notices)
+{
+        use_module();
+        try_kill();
+}
+
+Test(module_gpu, answers_many_at_once)
+{
+        use_module();
+        try_many(100); /* threads of a GPU's blocks take their time on a processor */
+}
+
+Test(module_gpu, serves_sizes_as_they_are_asked_for)
+{
+        use_module();
+        try_sizes();
 }
 
 /* One process for each. The model of one that is not there is refused, whatever others do. */

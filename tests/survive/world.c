@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "dead_pages.h"
+#include "digits.h"
 #include "stats.h"
 
 #include <criterion/criterion.h>
@@ -60,7 +61,7 @@ static void link_networks(const struct world *world)
         for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
                 char from[512], to[512];
 
-                join(from, sizeof(from), DIGITS "/models", networks[i]);
+                snprintf(from, sizeof(from), "%s/models/%s", digits_folder(), networks[i]);
                 join(to, sizeof(to), world->repository, networks[i]);
                 cr_assert_eq(symlink(from, to), 0, "%s: %s", to, strerror(errno));
         }
@@ -80,8 +81,7 @@ void world_init(struct world *world)
         join(world->repository, sizeof(world->repository), world->folder, "models");
         cr_assert_eq(mkdir(world->repository, 0755), 0);
         link_networks(world);
-        cr_assert_lt(strlen(STARLING), sizeof(world->program));
-        strcpy(world->program, STARLING);
+        snprintf(world->program, sizeof(world->program), "%s", getenv("STARLING_PROGRAM") ? getenv("STARLING_PROGRAM") : STARLING);
         snprintf(world->config, sizeof(world->config), "name: %s\nsocket_dir: %s\nmodel_repositories: [%s]\n", world->name,
                 world->folder, world->repository);
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what the runtime leaves behind becomes a child of this process */
@@ -151,7 +151,7 @@ void world_copy_model(const struct world *world, const char *of, const char *nam
         char command[512];
 
         snprintf(command, sizeof(command), "mkdir -p '%s/%s/1' && cp '%s/models/%s/1/model.onnx' '%s/%s/1/model.onnx'",
-                world->repository, name, DIGITS, of, world->repository, name);
+                world->repository, name, digits_folder(), of, world->repository, name);
         cr_assert_eq(system(command), 0);
         world_add_model_config(world, name, yaml);
 }

@@ -2,9 +2,14 @@
 /*
  * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
  * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), and with FAKE_CUDA_LOSE_AT the launch of a graph, from 1 on, at
- * which the device is lost.
+ * which the device is lost. FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
  */
 #include "fake_driver.h"
+
+#ifdef FAKE_CUDA_WHOLE
+#include "fake_libraries.h"
+#include "host/kernels.h"
+#endif
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +25,24 @@ static unsigned long long number(const char *name, unsigned long long standard)
         return text ? strtoull(text, NULL, 10) : standard;
 }
 
+#ifdef FAKE_CUDA_WHOLE
+static void know_kernels(struct fake_cuda_options *options)
+{
+        static struct fake_cuda_kernel kernels[SL_OWN_KERNEL_COUNT + FAKE_LIBRARY_KERNELS];
+
+        memcpy(kernels, host_kernels, sizeof(host_kernels));
+        memcpy(kernels + SL_OWN_KERNEL_COUNT, fake_library_kernels, sizeof(fake_library_kernels));
+        options->kernels = kernels;
+        options->n_kernels = SL_OWN_KERNEL_COUNT + FAKE_LIBRARY_KERNELS;
+        fake_libraries_begin(&driver);
+}
+#else
+static void know_kernels(struct fake_cuda_options *options)
+{
+        (void)options;
+}
+#endif
+
 __attribute__((constructor)) static void begin(void)
 {
         struct fake_cuda_options options = fake_cuda_defaults();
@@ -27,6 +50,7 @@ __attribute__((constructor)) static void begin(void)
         options.n_devices = (int)number("FAKE_CUDA_DEVICES", 1);
         options.major = (int)number("FAKE_CUDA_MAJOR", 9);
         options.memory_bytes = number("FAKE_CUDA_MEMORY", 1ull << 30);
+        know_kernels(&options);
         fake_cuda_begin(&options, &driver);
         if (getenv("FAKE_CUDA_LOSE_AT"))
                 fake_cuda_fail(FAKE_CUDA_graph_launch, (uint32_t)number("FAKE_CUDA_LOSE_AT", 1), CUDA_ERROR_ILLEGAL_ADDRESS);
