@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The own kernels against ref: nodes at random, of every operator that they run, in every type and layout. The kernels are the CUDA
- * sources compiled for the host, launched as on a GPU; a sanitizer sees what they touch.
+ * sources compiled for the host, launched as on a GPU; a sanitizer sees what they touch. With STARLING_TRY_GPU they are those of
+ * the build, on the machine's GPU.
  */
 #include "base/error.h"
 #include "cuda/own/builder.h"
 #include "host/kernels.h"
 #include "node_bench.h"
+#include "own_device.h"
 #include "random_node.h"
 
 #include <math.h>
@@ -55,7 +57,8 @@ static void fill(struct random *random, const struct sl_tensor *tensor, void *da
 
         for (uint64_t i = 0; i < elements; i++) {
                 floats[i] = random_float(random);
-                integers[i] = random_next(random, 12) ? (int64_t)random_next(random, 12) - 4 : (int64_t)random_next(random, 1u << 31);
+                integers[i] =
+                        random_next(random, 12) ? (int64_t)random_next(random, 12) - 4 : (int64_t)random_next(random, 1u << 31);
         }
         bench_input(&cast, is_float ? SL_DTYPE_F32 : SL_DTYPE_I64, tensor->shape);
         sl_attrs_set_int(&cast.attrs, SL_ATTR_TO, tensor->dtype);
@@ -126,9 +129,10 @@ static void expect_same(const struct sl_node_desc *node, uint32_t output, const 
                 cr_assert(!exact, "%s of %s %s: element %llu of output %u is another", sl_op_name(node->op),
                         sl_dtype_name(tensor->dtype), sl_shape_print(&node->inputs[0].shape, shape), (unsigned long long)i, output);
                 float a = element(got, i, tensor->dtype), b = element(want, i, tensor->dtype);
-                cr_assert(is_near(a, b, tolerance_of(tensor->dtype)), "%s of %s %s: element %llu of output %u is %.9g, %.9g is right",
-                        sl_op_name(node->op), sl_dtype_name(tensor->dtype), sl_shape_print(&node->inputs[0].shape, shape),
-                        (unsigned long long)i, output, (double)a, (double)b);
+                cr_assert(is_near(a, b, tolerance_of(tensor->dtype)),
+                        "%s of %s %s: element %llu of output %u is %.9g, %.9g is right", sl_op_name(node->op),
+                        sl_dtype_name(tensor->dtype), sl_shape_print(&node->inputs[0].shape, shape), (unsigned long long)i, output,
+                        (double)a, (double)b);
         }
 }
 
@@ -180,7 +184,10 @@ static void run_own(struct trial *trial)
         binding.scratch = (CUdeviceptr)(uintptr_t)scratch;
         binding.error_word = (CUdeviceptr)(uintptr_t)&error_word;
         binding.made = (CUdeviceptr)(uintptr_t)&made;
-        host_run_plan(&plan, &binding);
+        if (own_device_wanted())
+                own_device_run(&trial->node, &plan, &binding);
+        else
+                host_run_plan(&plan, &binding);
         cr_assert(!error_word || plan.checks);
         trial->result = error_word ? -ERANGE : 0;
         free(scratch);
@@ -284,12 +291,12 @@ static void check_at_random(int64_t large, int enough)
         }
 }
 
-Test(own, kernels_agree_with_ref_on_nodes_at_random)
+Test(random_nodes, agree_with_ref_on_nodes_at_random)
 {
         check_at_random(0, ENOUGH);
 }
 
-Test(own, kernels_agree_with_ref_on_larger_nodes_at_random)
+Test(random_nodes, agree_with_ref_on_larger_nodes_at_random)
 {
         check_at_random(LARGE, ENOUGH / 3);
 }
@@ -317,7 +324,7 @@ static struct sl_node_desc transpose_node(uint32_t dtype, struct sl_shape shape,
 }
 
 /* By tiles, with some that are cut off on either side; and in rows, which stay whole. */
-Test(own, transposes_agree_with_ref)
+Test(known_nodes, transposes_agree_with_ref)
 {
         static const uint32_t dtypes[] = {SL_DTYPE_U8, SL_DTYPE_BF16, SL_DTYPE_F32, SL_DTYPE_I64};
         struct random random = {.state = 5};
@@ -333,7 +340,7 @@ Test(own, transposes_agree_with_ref)
 }
 
 /* Whole vectors of 16 bytes and what is left of them, several blocks, broadcast along each dimension. */
-Test(own, kernels_agree_with_ref_on_tensors_of_many_vectors)
+Test(known_nodes, agree_with_ref_on_tensors_of_many_vectors)
 {
         static const uint32_t dtypes[] = {SL_DTYPE_F32, SL_DTYPE_F16, SL_DTYPE_BF16, SL_DTYPE_I32};
         struct random random = {.state = 3};
@@ -371,7 +378,7 @@ static struct sl_node_desc row_node(enum sl_op op, uint32_t dtype, int64_t rows,
 }
 
 /* By a warp and by a block, in vectors and in elements. */
-Test(own, long_rows_agree_with_ref)
+Test(known_nodes, long_rows_agree_with_ref)
 {
         static const enum sl_op ops[] = {
                 SL_OP_SOFTMAX, SL_OP_LOG_SOFTMAX, SL_OP_LAYER_NORM, SL_OP_REDUCE_SUM, SL_OP_REDUCE_MAX, SL_OP_ARG_MAX};
@@ -411,8 +418,7 @@ Test(own, kernels_run_on_a_stream_of_a_driver)
         driver.stream_create_with_priority(&stream, CU_STREAM_NON_BLOCKING, 0);
         driver.memcpy_htod_async(memory, a, sizeof(a), stream);
         driver.memcpy_htod_async(memory + 256, b, sizeof(b), stream);
-        struct sl_own_binding binding = {
-                .inputs = (CUdeviceptr[]){memory, memory + 256}, .outputs = (CUdeviceptr[]){memory + 512}};
+        struct sl_own_binding binding = {.inputs = (CUdeviceptr[]){memory, memory + 256}, .outputs = (CUdeviceptr[]){memory + 512}};
         cr_assert_eq(sl_cuda_own_launch(&own, &plan, &binding, stream), CUDA_SUCCESS);
         driver.memcpy_dtoh_async(sum, memory + 512, sizeof(sum), stream);
         driver.stream_synchronize(stream);
