@@ -11,8 +11,8 @@
 
 static const char product[] = "MatMul 128x1024 1024x1024 packed";
 
-/* For a team of two on such cores; @times: of its parts, NULL: nobody has timed them. */
-static struct sl_split timed_split_of(const char *line, const struct sl_core_figures *core, const struct sl_part_times *times)
+/* On such cores; @times: of its parts, NULL: nobody has timed them. */
+static struct sl_provision provision_of(const char *line, const struct sl_core_figures *core, const struct sl_part_times *times)
 {
         const struct sl_target target = {.core = *core};
         struct sl_provision provision = {0};
@@ -29,7 +29,13 @@ static struct sl_split timed_split_of(const char *line, const struct sl_core_fig
 
         cr_assert_eq(sl_backend_cpu.planner->provide(&source, &provision, NULL), 0);
         test_kernel_deinit(&kernel);
-        return provision.splits[SL_TEAM_SIZE_2];
+        return provision;
+}
+
+/* For a team of two. */
+static struct sl_split timed_split_of(const char *line, const struct sl_core_figures *core, const struct sl_part_times *times)
+{
+        return provision_of(line, core, times).splits[SL_TEAM_SIZE_2];
 }
 
 static struct sl_split split_of(const char *line, const struct sl_core_figures *core)
@@ -48,6 +54,21 @@ Test(cpu_splits, what_takes_less_than_a_call_is_computed_alone)
 
         core.barrier = 1;
         cr_expect_eq(split_of(product, &core).members, 0);
+}
+
+/* A call of sixteen takes longer than what their parts are shorter than those of eight. */
+Test(cpu_splits, a_large_team_leaves_out_members_that_make_it_slower)
+{
+        struct sl_core_figures core = sl_target_typical.core;
+        struct sl_provision provision;
+
+        core.barrier = 128 * 1024.0 * 1024 * 2 / core.flops / 10;
+        provision = provision_of(product, &core, NULL);
+        cr_expect_eq(provision.splits[SL_TEAM_SIZE_4].members, 4);
+        cr_expect_eq(provision.splits[SL_TEAM_SIZE_8].members, 8);
+        cr_expect_eq(provision.splits[SL_TEAM_SIZE_16].members, 8);
+        core.barrier = 1e-9;
+        cr_expect_eq(provision_of(product, &core, NULL).splits[SL_TEAM_SIZE_16].members, 16);
 }
 
 /* One core brings the weights as fast as two do: both wait for them, as long as one would. */
