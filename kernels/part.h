@@ -61,8 +61,9 @@ struct sl_part_times {
 };
 
 /*
- * How a node is computed by a team: so many of its members take part, each a part along the axis. NONE: member 0 computes all of
- * it. A plan says it for these sizes of teams; one of another size works as the next smaller one.
+ * How a node is computed by a team: so many of its members take part, from @first on, each a part along the axis. NONE: one member
+ * computes all of it; with 1 member it is @first, so that others may compute other nodes meanwhile. A plan says it for these sizes
+ * of teams; one of another size works as the next smaller one.
  */
 #define SL_TEAM_SIZES(X) X(2) X(3) X(4) X(5) X(6) X(8) X(12) X(16) X(24) X(32) X(48) X(64)
 enum {
@@ -73,7 +74,14 @@ enum {
 };
 
 struct sl_split {
-        uint8_t axis, members; /* enum sl_axis; 0 members with NONE */
+        uint8_t axis, members; /* enum sl_axis; with NONE 0 or 1 */
+        uint8_t first;         /* of those members; 0 of 0 */
+        uint8_t begins;        /* 1: it waits for all before it, so that those behind it can be computed beside it */
+};
+
+/* About how long teams take for a node, each as its split says; 0: nobody knows. */
+struct sl_split_seconds {
+        double whole, team[SL_TEAM_SIZE_COUNT];
 };
 
 static inline uint32_t sl_team_size_at(uint32_t index)
@@ -87,10 +95,23 @@ static inline uint32_t sl_team_size_at(uint32_t index)
         return sizes[index];
 }
 
+/* What member @member computes of a node of so many units. False: nothing; with NONE it is all of it, and the part is empty. */
+static inline bool sl_split_part(struct sl_split split, int64_t units, uint32_t member, struct sl_part *ret_part)
+{
+        uint32_t members = split.members ? split.members : 1;
+
+        if (member < split.first || member >= split.first + members)
+                return false;
+        *ret_part = (struct sl_part){.axis = SL_AXIS_NONE};
+        if (split.axis != SL_AXIS_NONE)
+                *ret_part = sl_part_of(split.axis, units, member - split.first, split.members);
+        return true;
+}
+
 /* What @splits, one for each of those sizes, say of a team of @members. */
 static inline struct sl_split sl_split_for(const struct sl_split splits[SL_TEAM_SIZE_COUNT], uint32_t members)
 {
-        struct sl_split split = {SL_AXIS_NONE, 0};
+        struct sl_split split = {SL_AXIS_NONE, 0, 0, 0};
 
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT && sl_team_size_at(i) <= members; i++)
                 split = splits[i];

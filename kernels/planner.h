@@ -32,6 +32,7 @@ struct sl_provision {
         void *blob;             /* malloc()ed, the caller's; goes into the plan file and comes back with the node. NULL: none */
         uint64_t blob_bytes;
         struct sl_split splits[SL_TEAM_SIZE_COUNT]; /* what should be fastest; zeros: never cut */
+        struct sl_split_seconds seconds;            /* what it takes so */
 };
 
 struct sl_planner {

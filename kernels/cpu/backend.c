@@ -792,7 +792,7 @@ static void choose_call_splits(
                                 continue;
                         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
                                 if (sl_team_size_at(i) >= count)
-                                        ret_splits[i] = (struct sl_split){SL_AXIS_ROWS, (uint8_t)count};
+                                        ret_splits[i] = (struct sl_split){SL_AXIS_ROWS, (uint8_t)count, 0, 0};
                 }
         }
         trial_deinit(&trial);
@@ -808,7 +808,7 @@ static int cpu_provide(const struct sl_kernel_source *source, struct sl_provisio
                 return r;
         *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};
         if (kernel->loop && !source->uncut)
-                sl_cpu_choose_splits(kernel->loop, kernel->state, source, ret_provision->splits);
+                sl_cpu_choose_splits(kernel->loop, kernel->state, source, ret_provision);
         else if (!source->uncut)
                 choose_call_splits(kernel, source, ret_provision->splits);
         cpu_kernel_free(kernel);

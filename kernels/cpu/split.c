@@ -189,10 +189,10 @@ static struct sl_split choose_split(const struct question *guess, const struct q
         if (timed && least_seconds(timed, other, size) < (1 - TIMED_MARGIN) * least_seconds(timed, axis, size))
                 axis = other;
         if (axis == SL_AXIS_NONE)
-                return (struct sl_split){SL_AXIS_NONE, 0};
+                return (struct sl_split){SL_AXIS_NONE, 0, 0, 0};
         units = guess->loop->units(guess->state, axis);
         size = best_size(guess, axis, size);
-        return (struct sl_split){(uint8_t)axis, (uint8_t)(units < size ? units : size)};
+        return (struct sl_split){(uint8_t)axis, (uint8_t)(units < size ? units : size), 0, 0};
 }
 
 /* A part gains half of it at most, and a hundred of them are made in the time of a load. */
@@ -214,7 +214,7 @@ bool sl_cpu_call_pays(const struct sl_kernel_source *source)
 }
 
 void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,
-        struct sl_split ret_splits[SL_TEAM_SIZE_COUNT])
+        struct sl_provision *ret_provision)
 {
         struct question question = {.loop = loop,
                 .state = state,
@@ -224,14 +224,16 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
 
         struct question timed;
 
-        memset(ret_splits, 0, SL_TEAM_SIZE_COUNT * sizeof(*ret_splits));
-        if (!loop->units)
-                return;
         question.weights = weights_of(source);
         question.seconds = whole_seconds(&question, source->node);
         timed = question;
-        if (was_timed(source->times))
+        if (was_timed(source->times) && loop->units)
                 use_times(&timed, source->times);
-        for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
-                ret_splits[i] = choose_split(&question, was_timed(source->times) ? &timed : NULL, sl_team_size_at(i));
+        ret_provision->seconds.whole = timed.seconds;
+        for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT && loop->units; i++) {
+                struct sl_split *split = &ret_provision->splits[i];
+
+                *split = choose_split(&question, was_timed(source->times) ? &timed : NULL, sl_team_size_at(i));
+                ret_provision->seconds.team[i] = cut_seconds(&timed, split->axis, split->members);
+        }
 }

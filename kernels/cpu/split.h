@@ -11,5 +11,6 @@
 /* Is a call of oneDNN so long that parts of it pay, and their making? */
 bool sl_cpu_call_pays(const struct sl_kernel_source *source);
 
+/* Fills splits and seconds. */
 void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,
-        struct sl_split ret_splits[SL_TEAM_SIZE_COUNT]);
+        struct sl_provision *ret_provision);

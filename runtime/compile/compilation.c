@@ -241,8 +241,10 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
                 [SL_CHILD_ARG_BASE] = number_text(arguments, SL_CHILD_ARG_BASE, options->base_fd != 0),
                 [SL_CHILD_ARG_EXTERNAL] = number_text(arguments, SL_CHILD_ARG_EXTERNAL, 1),
         };
+        struct sl_lower_options lowering = *options->lowering;
         char **next = arguments->argv;
 
+        lowering.team_size = sl_lower_options_team(&lowering); /* the child may not ask how many CPUs there are */
         *next++ = (char *)program;
         *next++ = (char *)SL_CHILD_COMMAND;
         for (uint32_t i = 0; i < SL_CHILD_ARG_COUNT; i++) {
@@ -255,7 +257,7 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         }
         for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
                 *next++ = (char *)"--" SL_CHILD_OPTION;
-                *next++ = option_text(arguments, options->lowering, (enum sl_lower_option)i);
+                *next++ = option_text(arguments, &lowering, (enum sl_lower_option)i);
         }
         *next = NULL;
 }

@@ -4,9 +4,11 @@
 #include "base/error.h"
 #include "base/value.h"
 #include "pass.h"
+#include "team.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -247,6 +249,19 @@ void sl_lower_options_use_threads(struct sl_lower_options *options, uint32_t thr
         options->teams &= threads != 1;
         if (!options->team_size)
                 options->team_size = threads;
+}
+
+uint32_t sl_lower_options_team(const struct sl_lower_options *options)
+{
+        cpu_set_t set;
+        uint32_t n = options->team_size;
+
+        CPU_ZERO(&set);
+        if (!n && sched_getaffinity(0, sizeof(set), &set) == 0)
+                n = (uint32_t)CPU_COUNT(&set);
+        if (!options->teams || !n)
+                return 1;
+        return n < SL_TEAM_MEMBERS_MAX ? n : SL_TEAM_MEMBERS_MAX;
 }
 
 const char *sl_lower_options_backend(const struct sl_lower_options *options)

@@ -101,6 +101,9 @@ void sl_lower_options_init(struct sl_lower_options *options);
  */
 void sl_lower_options_use_threads(struct sl_lower_options *options, uint32_t threads);
 
+/* Members of the team that they plan for: team_size, else as many as the process has CPUs; 1: none. */
+uint32_t sl_lower_options_team(const struct sl_lower_options *options);
+
 /* "batch_max"; the option of that name, or SL_LOWER_OPTION_COUNT. */
 const char *sl_lower_option_name(enum sl_lower_option option);
 enum sl_lower_option sl_lower_option_find(const char *name);

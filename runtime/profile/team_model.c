@@ -6,6 +6,7 @@
 #include "node_profile.h"
 #include "part.h"
 #include "target.h"
+#include "team.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,14 +34,48 @@ static void model_step(double ns, const struct sl_step_info *info, const struct 
         shared = shared_ns(info, split, core);
         shared = shared < ns ? shared : ns; /* what one core was seen to bring */
         step->part_ns = shared > step->part_ns ? shared : step->part_ns;
-        step->call_ns = 1e9 * (double)split->stages * sl_core_team_call(core, split->members);
 }
 
-static void add_step(struct sl_team_point *point, const struct sl_team_step *step)
+/* Steps that the team computes at once, from this one on: it, and those behind it that call nobody. */
+static uint64_t chain_of(const struct sl_team_step *steps, uint64_t n_steps)
 {
-        *(step->split.members > 1 ? &point->divided_ns : &point->whole_ns) += step->part_ns;
-        point->call_ns += step->call_ns;
-        point->ns += step->part_ns + step->call_ns;
+        uint64_t n = 1;
+
+        while (n < n_steps && steps[0].split.stages && steps[n].split.members && !steps[n].split.stages)
+                n++;
+        return n;
+}
+
+/* The member that has most to do, and the call of all who have something. */
+static void add_chain(struct sl_team_point *point, struct sl_team_step *steps, uint64_t n, const struct sl_core_figures *core)
+{
+        double loads[SL_TEAM_MEMBERS_MAX] = {0}, longest = 0;
+        uint32_t members = 2;
+
+        for (uint64_t i = 0; i < n; i++) {
+                const struct sl_step_split *split = &steps[i].split;
+
+                members = split->first + split->members > members ? split->first + split->members : members;
+                for (uint32_t m = split->first; m < split->first + split->members && m < SL_TEAM_MEMBERS_MAX; m++) {
+                        loads[m] += steps[i].part_ns;
+                        longest = loads[m] > longest ? loads[m] : longest;
+                }
+        }
+        steps->call_ns = 1e9 * (double)steps->split.stages * sl_core_team_call(core, members);
+        point->divided_ns += longest;
+        point->call_ns += steps->call_ns;
+}
+
+static void add_steps(struct sl_team_point *point, uint64_t n_steps, const struct sl_core_figures *core)
+{
+        for (uint64_t i = 0, n; i < n_steps; i += n) {
+                n = chain_of(&point->steps[i], n_steps - i);
+                if (point->steps[i].split.stages)
+                        add_chain(point, &point->steps[i], n, core);
+                else
+                        point->whole_ns += point->steps[i].part_ns;
+        }
+        point->ns = point->divided_ns + point->call_ns + point->whole_ns;
 }
 
 static int model_point(struct sl_instance *instance, const struct sl_node_profile *profile, const struct sl_core_figures *core,
@@ -56,8 +91,9 @@ static int model_point(struct sl_instance *instance, const struct sl_node_profil
         for (uint64_t i = 0; r == 0 && i < profile->n_steps; i++) {
                 point->steps[i].split = splits[i];
                 model_step(profile->step_ns[i], &profile->steps[i], core, &point->steps[i]);
-                add_step(point, &point->steps[i]);
         }
+        if (r == 0)
+                add_steps(point, profile->n_steps, core);
         return r;
 }
 

@@ -4,7 +4,8 @@
  *
  *     step that the plan cuts into m parts   max(time * ceil(units / m) / units, weights / bandwidth(m)) + calls * call(m)
  *     step that it does not cut              time
- *     the batch                              the sum of its steps
+ *     steps that the team computes at once   what the member takes that has most of them, and one call
+ *     the batch                              the sum of those
  *
  * units: what the kernel can be cut into along the plan's axis; the longest part counts. weights: the bytes of constants, as
  * often as parts read them, m times where rows are cut. bandwidth(m) and call(m): what m cores bring from memory at once, and what

@@ -139,7 +139,8 @@ int network_plan_fd(struct network *network, const char *backend, uint32_t batch
         options.batch_max = batch_max;
         options.backend = !strcmp(backend, "ref") ? 1 : !strcmp(backend, "cuda") ? 2 : 0;
         options.teams = !network->uncut;
-        options.core.barrier = 1e-15; /* teams cut what they can, however small */
+        options.team_size = network->team_size;
+        options.core.barrier = network->barrier > 0 ? network->barrier : 1e-15;
         cr_assert_eq(sl_lowered_new_in(network->graph, &options, NULL, fd, &lowered, &error), 0, "%s", error.text);
         cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
         sl_lowered_free(lowered);

@@ -14,6 +14,11 @@ struct network {
         uint32_t inputs[4], outputs[4];
         uint32_t n_inputs, n_outputs;
         bool uncut; /* its plan is for one thread */
+
+        /* Its plan is for a team of so many, whose call takes so many seconds; 0: for all CPUs, and nearly nothing, so that teams
+         * cut what they can, however small. */
+        uint32_t team_size;
+        double barrier;
 };
 
 struct attribute {

@@ -49,15 +49,17 @@ Test(known_splits, shape_form_times_and_backend_tell_nodes_apart)
 Test(known_splits, the_last_ones_are_kept)
 {
         static struct sl_known_splits known;
-        struct sl_split splits[SL_TEAM_SIZE_COUNT] = {{SL_AXIS_NONE, 0}}, found[SL_TEAM_SIZE_COUNT];
+        struct sl_provision provision = {0}, found;
 
-        cr_assert(!sl_known_splits_find(&known, 0, found), "nothing was put");
+        cr_assert(!sl_known_splits_find(&known, 0, &found), "nothing was put");
         for (uint32_t i = 0; i <= SL_KNOWN_SPLITS; i++) {
-                splits[0] = (struct sl_split){SL_AXIS_ROWS, (uint8_t)i};
-                sl_known_splits_put(&known, i, splits);
+                provision.splits[0] = (struct sl_split){SL_AXIS_ROWS, (uint8_t)i, 0, 0};
+                provision.seconds.whole = i;
+                sl_known_splits_put(&known, i, &provision);
         }
-        cr_assert(!sl_known_splits_find(&known, 0, found), "the first one made room");
-        cr_assert(sl_known_splits_find(&known, SL_KNOWN_SPLITS - 1, found));
-        cr_assert_eq(found[0].axis, SL_AXIS_ROWS);
-        cr_assert_eq(found[0].members, (uint8_t)(SL_KNOWN_SPLITS - 1));
+        cr_assert(!sl_known_splits_find(&known, 0, &found), "the first one made room");
+        cr_assert(sl_known_splits_find(&known, SL_KNOWN_SPLITS - 1, &found));
+        cr_assert_eq(found.splits[0].axis, SL_AXIS_ROWS);
+        cr_assert_eq(found.splits[0].members, (uint8_t)(SL_KNOWN_SPLITS - 1));
+        cr_assert_eq(found.seconds.whole, SL_KNOWN_SPLITS - 1);
 }

@@ -326,10 +326,14 @@ Test(plan_file, a_step_has_no_more_parts_than_the_team_has_members)
         int fd = small_plan_fd("cpu");
         struct file file = read_file(fd);
 
-        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 3}, "number of a step's parts is 3");
-        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 1}, "number of a step's parts is 1");
-        expect_split(&file, (struct sl_split){SL_AXIS_NONE, 2}, "number of a step's parts is 2");
-        expect_split(&file, (struct sl_split){SL_AXIS_COUNT, 2}, "axis of a step's parts is 3");
+        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 3, 0, 0}, "number of a step's parts is 3");
+        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 1, 0, 0}, "number of a step's parts is 1");
+        expect_split(&file, (struct sl_split){SL_AXIS_NONE, 2, 0, 0}, "number of a step's parts is 2");
+        expect_split(&file, (struct sl_split){SL_AXIS_COUNT, 2, 0, 0}, "axis of a step's parts is 3");
+        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 2, 1, 0}, "first member of a step's parts is 1");
+        expect_split(&file, (struct sl_split){SL_AXIS_NONE, 1, 2, 0}, "first member of a step's parts is 2");
+        expect_split(&file, (struct sl_split){SL_AXIS_NONE, 0, 1, 0}, "first member of a step's parts is 1");
+        expect_split(&file, (struct sl_split){SL_AXIS_NONE, 0, 0, 2}, "mark of a step that waits is 2");
         free(file.bytes);
         close(fd);
 }

@@ -129,12 +129,14 @@ static int show(const struct wish *wish, const struct sl_node_profile *profile, 
         return r;
 }
 
-/* The largest team that is asked for, and can be timed here; 0: all CPUs. */
-static uint32_t largest_team(const struct thread_list *teams)
+/* The largest team that is asked for, and can be timed here, if it is; 0: all CPUs. */
+static uint32_t largest_team(const struct wish *wish)
 {
-        uint32_t most = teams->items[teams->n - 1];
+        uint32_t most = wish->teams.items[wish->teams.n - 1];
         cpu_set_t set;
 
+        if (wish->lowering.tune == SL_TUNE_OFF)
+                return most;
         return sched_getaffinity(0, sizeof(set), &set) == 0 && most <= (uint32_t)CPU_COUNT(&set) ? most : 0;
 }
 
@@ -153,7 +155,7 @@ static int find_model(int argc, char **argv, struct wish *wish, struct sl_error 
                 r = parse(argc, argv, wish, error);
         }
         if (r == 0 && wish->teams.n)
-                sl_lower_options_use_threads(&wish->lowering, largest_team(&wish->teams));
+                sl_lower_options_use_threads(&wish->lowering, largest_team(wish));
         if (r < 0)
                 return r;
         wish->path = wish->model.path;

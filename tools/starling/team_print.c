@@ -52,17 +52,30 @@ static void print_number(double number, FILE *stream)
                 fprintf(stream, " %11.1f", number);
 }
 
+#define MEMBERS_TEXT_BYTES 24
+
+/* Who of the team computes it: "4-7". */
+static void name_members(const struct sl_step_split *split, char ret_text[MEMBERS_TEXT_BYTES])
+{
+        if (split->members > 1)
+                snprintf(ret_text, MEMBERS_TEXT_BYTES, "%u-%u", split->first, split->first + split->members - 1);
+        else
+                snprintf(ret_text, MEMBERS_TEXT_BYTES, "%u", split->first);
+}
+
 static void print_steps(const struct team_report *report, const struct sl_team_point *point, FILE *stream)
 {
-        fprintf(stream, "%u thread%s\n%5s %-8s %7s %9s %6s %10s %8s %11s  %s\n", point->threads, point->threads == 1 ? "" : "s",
-                "step", "split", "parts", "units", "calls", "part us", "call us", "measured us", "node");
+        fprintf(stream, "%u thread%s\n%5s %-8s %7s %7s %9s %6s %10s %8s %11s  %s\n", point->threads, point->threads == 1 ? "" : "s",
+                "step", "split", "members", "parts", "units", "calls", "part us", "call us", "measured us", "node");
         for (uint64_t i = 0; i < report->model->n_steps; i++) {
                 const struct sl_team_step *step = &point->steps[i];
                 const struct sl_step_info *info = &report->profile->steps[i];
+                char members[MEMBERS_TEXT_BYTES];
 
-                fprintf(stream, "%5llu %-8s %7u %9lld %6lld %10.1f %8.1f", (unsigned long long)i, axis_names[step->split.axis],
-                        step->split.members, (long long)step->split.units, (long long)step->split.stages, step->part_ns / 1e3,
-                        step->call_ns / 1e3);
+                name_members(&step->split, members);
+                fprintf(stream, "%5llu %-8s %7s %7u %9lld %6lld %10.1f %8.1f", (unsigned long long)i, axis_names[step->split.axis],
+                        members, step->split.members, (long long)step->split.units, (long long)step->split.stages,
+                        step->part_ns / 1e3, step->call_ns / 1e3);
                 print_number(measured_step_ns(report, point, i) / 1e3, stream);
                 fprintf(stream, "  %s %s\n", info->operator_name, info->name);
         }
@@ -114,10 +127,10 @@ static json_t *step_json(const struct team_report *report, const struct sl_team_
         const struct sl_team_step *step = &point->steps[i];
         const struct sl_step_info *info = &report->profile->steps[i];
 
-        return json_pack("{s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:o}", "step", (json_int_t)i, "name", info->name,
-                "operator", info->operator_name, "split", axis_names[step->split.axis], "parts", (int)step->split.members, "units",
-                (json_int_t)step->split.units, "calls", (json_int_t)step->split.stages, "part_ns", step->part_ns, "call_ns",
-                step->call_ns, "measured_ns", number_json(measured_step_ns(report, point, i)));
+        return json_pack("{s:I, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:o}", "step", (json_int_t)i, "name", info->name,
+                "operator", info->operator_name, "split", axis_names[step->split.axis], "first_member", (int)step->split.first,
+                "parts", (int)step->split.members, "units", (json_int_t)step->split.units, "calls", (json_int_t)step->split.stages,
+                "part_ns", step->part_ns, "call_ns", step->call_ns, "measured_ns", number_json(measured_step_ns(report, point, i)));
 }
 
 static json_t *point_json(const struct team_report *report, const struct sl_team_point *point)

@@ -3,6 +3,7 @@
 
 #include "backend.h"
 #include "kernel_source.h"
+#include "planner.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -28,21 +29,23 @@ static uint32_t least_of(uint32_t a, uint32_t b)
         return a < b ? a : b;
 }
 
-bool sl_known_splits_find(const struct sl_known_splits *known, uint64_t key, struct sl_split ret_splits[SL_TEAM_SIZE_COUNT])
+bool sl_known_splits_find(const struct sl_known_splits *known, uint64_t key, struct sl_provision *ret_provision)
 {
         for (uint32_t i = least_of(known->n, SL_KNOWN_SPLITS); i-- > 0;) {
                 if (known->rows[i].key != key)
                         continue;
-                memcpy(ret_splits, known->rows[i].splits, sizeof(known->rows[i].splits));
+                memcpy(ret_provision->splits, known->rows[i].splits, sizeof(known->rows[i].splits));
+                ret_provision->seconds = known->rows[i].seconds;
                 return true;
         }
         return false;
 }
 
-void sl_known_splits_put(struct sl_known_splits *known, uint64_t key, const struct sl_split splits[SL_TEAM_SIZE_COUNT])
+void sl_known_splits_put(struct sl_known_splits *known, uint64_t key, const struct sl_provision *provision)
 {
         uint32_t at = known->n++ % SL_KNOWN_SPLITS;
 
         known->rows[at].key = key;
-        memcpy(known->rows[at].splits, splits, sizeof(known->rows[at].splits));
+        memcpy(known->rows[at].splits, provision->splits, sizeof(known->rows[at].splits));
+        known->rows[at].seconds = provision->seconds;
 }

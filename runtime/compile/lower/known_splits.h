@@ -13,6 +13,7 @@
 
 struct sl_backend;
 struct sl_kernel_source;
+struct sl_provision;
 
 #define SL_KNOWN_SPLITS 256u
 
@@ -21,11 +22,13 @@ struct sl_known_splits {
         struct {
                 uint64_t key;
                 struct sl_split splits[SL_TEAM_SIZE_COUNT];
+                struct sl_split_seconds seconds;
         } rows[SL_KNOWN_SPLITS];
 };
 
 /* What a node is to its backend, as a number. */
 uint64_t sl_known_splits_key(const struct sl_backend *backend, const struct sl_kernel_source *source);
 
-bool sl_known_splits_find(const struct sl_known_splits *known, uint64_t key, struct sl_split ret_splits[SL_TEAM_SIZE_COUNT]);
-void sl_known_splits_put(struct sl_known_splits *known, uint64_t key, const struct sl_split splits[SL_TEAM_SIZE_COUNT]);
+/* Splits and seconds of the provision; false: it is as it was. */
+bool sl_known_splits_find(const struct sl_known_splits *known, uint64_t key, struct sl_provision *ret_provision);
+void sl_known_splits_put(struct sl_known_splits *known, uint64_t key, const struct sl_provision *provision);

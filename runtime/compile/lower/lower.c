@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bodies.h"
+#include "branches.h"
 #include "cpu/base/threads.h"
 #include "graph.h"
 #include "half_weights.h"
@@ -118,10 +119,15 @@ static int pack_constants(struct sl_lowered *lowered, struct sl_error *error)
 
 static int place_blocks(struct sl_lowered *lowered, struct sl_error *error)
 {
+        const struct sl_target target = sl_lower_options_target(&lowered->options);
+
         for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
                 struct sl_schedule *schedule = lowered->programs[i].schedule;
                 int r = sl_bodies_place(&lowered->programs[i]);
 
+                if (r == 0)
+                        r = sl_branches_arrange(schedule, lowered->programs[i].placement->graph, &target.core,
+                                sl_lower_options_team(&lowered->options));
                 if (r == 0)
                         r = sl_schedule_place(schedule);
                 if (r < 0)

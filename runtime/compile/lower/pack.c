@@ -339,17 +339,19 @@ static int provide(struct sl_packing *packing, const struct sl_backend *backend,
         struct sl_provision *ret_provision, struct sl_error *error)
 {
         uint64_t key = source->uncut ? 0 : sl_known_splits_key(backend, source);
-        struct sl_split splits[SL_TEAM_SIZE_COUNT];
-        bool known = !source->uncut && sl_known_splits_find(&packing->splits, key, splits);
+        struct sl_provision before;
+        bool known = !source->uncut && sl_known_splits_find(&packing->splits, key, &before);
         bool asked = !source->uncut && !known;
         int r;
 
         source->uncut = !asked;
         r = backend->planner->provide(source, ret_provision, error);
-        if (r == 0 && known)
-                memcpy(ret_provision->splits, splits, sizeof(splits));
+        if (r == 0 && known) {
+                memcpy(ret_provision->splits, before.splits, sizeof(before.splits));
+                ret_provision->seconds = before.seconds;
+        }
         if (r == 0 && asked)
-                sl_known_splits_put(&packing->splits, key, ret_provision->splits);
+                sl_known_splits_put(&packing->splits, key, ret_provision);
         return r;
 }
 
@@ -369,6 +371,7 @@ static int try_step(struct sl_packing *packing, struct sl_step *step, const stru
                 return r;
         step->scratch_bytes = provision.scratch_bytes;
         memcpy(step->splits, provision.splits, sizeof(step->splits));
+        step->seconds = provision.seconds;
         free((void *)step->blob.data); /* of a walk before */
         step->blob = (struct sl_blob){.data = provision.blob, .bytes = provision.blob_bytes};
         return 0;

@@ -33,6 +33,7 @@ struct sl_step {
         const struct sl_backend *backend;
         uint64_t scratch_bytes;
         struct sl_split splits[SL_TEAM_SIZE_COUNT];
+        struct sl_split_seconds seconds; /* that each of those takes */
         struct sl_blob blob;    /* what the plan file keeps for its kernel; owned */
         uint32_t scratch_block; /* SL_VALUE_NONE without scratch */
         bool dynamic;           /* run by the interpreter: no kernel is made for it */

@@ -30,7 +30,7 @@ static void add_touch(const struct sl_executable_step *step, const struct sl_par
         if (touch->operand->place == SL_PLACE_NONE || touch->operand->place == SL_PLACE_CONSTANT)
                 return;
         touch->writes = writes;
-        if (!runner->reach || !runner->reach(step->kernel, part, number, &touch->reach))
+        if (part->axis == SL_AXIS_NONE || !runner->reach || !runner->reach(step->kernel, part, number, &touch->reach))
                 touch->reach = (struct sl_reach){.bytes = (int64_t)sl_tensor_bytes(&touch->operand->tensor), .runs = 1};
         touches->n++;
 }
@@ -69,7 +69,7 @@ static bool any_meet(const struct touches *a, const struct touches *b)
         return false;
 }
 
-/* Two steps at hand: units of the one, and those of the other that are no part of the same member. */
+/* Two steps at hand: what a member computes of the one, and what the others do of the other. */
 struct meeting {
         const struct sl_executable *executable;
         uint32_t cut; /* of the steps */
@@ -81,7 +81,7 @@ static const struct sl_step_cut *cut_of(const struct meeting *meeting, const str
         return &step->cuts[meeting->cut];
 }
 
-static bool others_meet(struct meeting *meeting, const struct sl_executable_step *step, int64_t first, int64_t end)
+static bool units_meet(struct meeting *meeting, const struct sl_executable_step *step, int64_t first, int64_t end)
 {
         if (first >= end)
                 return false;
@@ -90,32 +90,51 @@ static bool others_meet(struct meeting *meeting, const struct sl_executable_step
         return any_meet(&meeting->own, &meeting->others);
 }
 
-/* Some part of @a, and another member's part of @b? All before the own one, and all behind it, count as one part. */
+/* What members other than @member do of a step that is cut: all before its part, and all behind it, count as one part. */
+static bool others_meet(struct meeting *meeting, const struct sl_executable_step *step, uint32_t member)
+{
+        const struct sl_step_cut *cut = cut_of(meeting, step);
+        struct sl_part same;
+        bool takes_part = sl_split_part(cut->split, cut->units, member, &same);
+
+        if (cut->split.axis == SL_AXIS_NONE) {
+                list_touches(meeting->executable, step, &(struct sl_part){.axis = SL_AXIS_NONE}, &meeting->others);
+                return !takes_part && any_meet(&meeting->own, &meeting->others);
+        }
+        if (!takes_part)
+                return units_meet(meeting, step, 0, cut->units);
+        return units_meet(meeting, step, 0, same.first) || units_meet(meeting, step, same.end, cut->units);
+}
+
+/* What some member does of @a, and what another one does of @b? */
 static bool steps_meet(struct meeting *meeting, const struct sl_executable_step *a, const struct sl_executable_step *b)
 {
-        const struct sl_step_cut *of_a = cut_of(meeting, a), *of_b = cut_of(meeting, b);
+        const struct sl_step_cut *cut = cut_of(meeting, a);
 
-        for (uint32_t p = 0; p < of_a->split.members; p++) {
-                struct sl_part own = sl_part_of(of_a->split.axis, of_a->units, p, of_a->split.members);
-                struct sl_part same = sl_part_of(of_b->split.axis, of_b->units, p, of_b->split.members);
+        for (uint32_t m = cut->split.first; m < cut->split.first + cut->split.members; m++) {
+                struct sl_part own;
 
+                (void)sl_split_part(cut->split, cut->units, m, &own);
                 list_touches(meeting->executable, a, &own, &meeting->own);
-                if (others_meet(meeting, b, 0, same.first) || others_meet(meeting, b, same.end, of_b->units))
+                if (others_meet(meeting, b, m))
                         return true;
         }
         return false;
 }
 
+/* Whole steps of backends that cut none stay their owner's: they look at its pace. */
 static bool can_chain(const struct meeting *meeting, const struct sl_executable_step *step)
 {
-        return step->session && cut_of(meeting, step)->split.members > 1 && step->stages == 1;
+        uint32_t members = step->session ? cut_of(meeting, step)->split.members : 0;
+
+        return (members > 1 && step->stages == 1) || (members == 1 && step->session->backend->runner->units);
 }
 
 /* May @step, of which @head and those behind it are a chain so far, go on with it? */
 static bool joins(struct meeting *meeting, const struct sl_executable_step *head, const struct sl_executable_step *step)
 {
         if (!can_chain(meeting, head) || !can_chain(meeting, step) || head->session != step->session ||
-                cut_of(meeting, head)->split.members != cut_of(meeting, step)->split.members || step - head >= SL_CHAIN_STEPS_MAX)
+                cut_of(meeting, step)->split.begins || step - head >= SL_CHAIN_STEPS_MAX)
                 return false;
         for (const struct sl_executable_step *before = step - 1; before >= head; before--)
                 if (steps_meet(meeting, before, step))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chains: steps one behind the other that a team computes without waiting for each other in between, each member its part of the
- * first, then of the second. That is right as long as no member touches what another one writes meanwhile:
+ * Chains: steps one behind the other that a team computes without waiting for each other in between, each member what it has of the
+ * first, then of the second. Of a step a member may have a part, all or nothing, so that branches run side by side on parts of the
+ * team. That is right as long as no member touches what another one writes meanwhile:
  *
- *     for any two steps a, b of a chain and any two parts p, q with p != q:
- *         what part p of a writes and what part q of b reads or writes have no byte in common, nor what p reads and q writes
+ *     for any two steps a, b of a chain and any two members m, n with m != n:
+ *         what m writes of a and what n reads or writes of b have no byte in common, nor what m reads and n writes
  *
  * which is proved here of every chain, by what the kernels say that their parts touch (sl_runner.reach) and by where the plan has
  * put the operands. Nothing in the file is believed; who proves nothing waits. Chains are short, since a run looks for its end

@@ -320,7 +320,7 @@ uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
 
 static struct sl_split split_for(const struct sl_executable_step *step, uint32_t members)
 {
-        return members > 1 ? sl_split_for(step->source->splits, members) : (struct sl_split){SL_AXIS_NONE, 0};
+        return members > 1 ? sl_split_for(step->source->splits, members) : (struct sl_split){SL_AXIS_NONE, 0, 0, 0};
 }
 
 static int cut_step(
@@ -377,7 +377,7 @@ int sl_executable_split(struct sl_executable *executable, uint32_t members, uint
                                 r = sl_executable_split(step->bodies[b], members, ret_scratch_bytes, error);
                 if (r == 0 && step->session)
                         r = split_step(step, members, error);
-                if ((step->cuts[SL_CUT_ALL].split.members > 1 || step->cuts[SL_CUT_LESS].split.members > 1) &&
+                if ((step->cuts[SL_CUT_ALL].split.members || step->cuts[SL_CUT_LESS].split.members) &&
                         step->source->scratch_bytes > *ret_scratch_bytes)
                         *ret_scratch_bytes = step->source->scratch_bytes;
         }
@@ -427,8 +427,9 @@ static const struct sl_step_cut *cut_of(const struct sl_executable_step *step, c
 static int launch(const struct sl_executable_step *step, uint32_t n, struct sl_interpreter *interpreter,
         const struct sl_executable_step **ret_failed)
 {
-        int r = cut_of(step, interpreter)->split.members > 1 ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
-                                                             : step->session->backend->runner->launch(step->kernel, &step->binding);
+        int r = n > 1 || cut_of(step, interpreter)->split.members > 1
+                        ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
+                        : step->session->backend->runner->launch(step->kernel, &step->binding);
 
         if (__builtin_expect(r == -EINPROGRESS, 0)) {
                 interpreter->sessions->in_flight = step->session;

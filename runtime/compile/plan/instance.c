@@ -287,7 +287,7 @@ static uint64_t largest_scratch(const struct sl_plan *plan, uint64_t number, uin
         for (uint64_t i = 0; i < source->n_steps; i++) {
                 const struct sl_plan_step *step = &plan->steps[source->first_step + i];
 
-                if ((sl_split_for(step->splits, members).members > 1 || sl_split_for(step->splits, members - 1).members > 1) &&
+                if ((sl_split_for(step->splits, members).members || sl_split_for(step->splits, members - 1).members) &&
                         step->scratch_bytes > largest)
                         largest = step->scratch_bytes;
                 for (uint64_t b = 0; b < step->n_bodies; b++) {
@@ -326,11 +326,14 @@ static void read_splits(const struct sl_executable *executable, struct sl_step_s
                 const struct sl_executable_step *step = &executable->steps[i];
                 const struct sl_step_cut *cut = &step->cuts[SL_CUT_ALL];
 
-                if (cut->split.members > 1)
+                if (cut->split.members > 1 || cut->chain != 1)
                         splits[executable->first_number + i] = (struct sl_step_split){.axis = cut->split.axis,
                                 .members = cut->split.members,
+                                .first = cut->split.first,
                                 .units = cut->units,
-                                .stages = cut->chain ? step->stages : 0};
+                                .stages = cut->chain > 1 ? 1
+                                          : cut->chain   ? step->stages
+                                                         : 0};
                 for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
                         if (step->bodies[b])
                                 read_splits(step->bodies[b], splits);

@@ -151,7 +151,8 @@ bool sl_instance_idle(struct sl_instance *instance, uint64_t idle);
 
 /* How a team computes a step. */
 struct sl_step_split {
-        uint32_t axis, members; /* enum sl_axis, and how many parts there are; NONE: member 0 computes all of it, 0 */
+        uint32_t axis, members; /* enum sl_axis, and how many parts there are; NONE: one member computes all of it, 0 or 1 */
+        uint32_t first;         /* the member that has the first part, or all of it */
         int64_t units, stages; /* along the axis, of which each part has some; calls of the team, 0: within that of a step before */
 };
 

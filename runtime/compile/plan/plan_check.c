@@ -663,12 +663,16 @@ static int check_splits(const struct sl_plan_step *step, struct sl_error *error)
 {
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++) {
                 struct sl_split split = step->splits[i];
-                uint32_t most = split.axis == SL_AXIS_NONE || step->dynamic ? 0 : sl_team_size_at(i);
+                uint32_t size = step->dynamic ? 0 : sl_team_size_at(i), most = split.axis == SL_AXIS_NONE && size ? 1 : size;
 
                 if (split.axis >= SL_AXIS_COUNT || (step->dynamic && split.axis))
                         return damaged(error, "axis of a step's parts", split.axis, SL_AXIS_COUNT);
-                if (split.members > most || (most && split.members < 2))
+                if (split.members > most || (split.axis != SL_AXIS_NONE && split.members < 2))
                         return damaged(error, "number of a step's parts", split.members, most);
+                if (split.first + split.members > size || (split.first && !split.members))
+                        return damaged(error, "first member of a step's parts", split.first, size);
+                if (split.begins > (size > 0))
+                        return damaged(error, "mark of a step that waits", split.begins, size > 0);
         }
         return 0;
 }

@@ -2,6 +2,7 @@
 #include "team_room.h"
 
 #include "base/bytes.h"
+#include "cpu/base/threads.h"
 #include "executable.h"
 
 #include <errno.h>
@@ -52,17 +53,25 @@ static uint8_t *scratch_of(const struct team_launch *launch, uint32_t member)
         return launch->room->scratch.bytes + member * launch->room->member_bytes;
 }
 
-/* In a chain the scratch that the owner has in the workspace may be what others read. */
+/*
+ * What the team's member @index has of a step, computed by @member. In a chain the scratch that the owner has in the workspace may
+ * be what others read.
+ */
 static int launch_part_of(const struct team_launch *launch, const struct sl_executable_step *step, uint32_t index, uint32_t member)
 {
         const struct sl_step_cut *cut = &step->cuts[launch->room->cut];
-        struct sl_part part = sl_part_of(cut->split.axis, cut->units, index, cut->split.members);
         struct sl_binding binding = step->binding;
+        struct sl_part part;
+        bool whole = cut->split.axis == SL_AXIS_NONE;
 
+        if (!sl_split_part(cut->split, cut->units, index, &part))
+                return 0;
         part.stage = launch->stage;
-        binding.part = &part;
-        binding.pace = NULL; /* it belongs to one thread, and only whole launches look at it */
-        if (step->stages == 1 && (member || launch->n > 1))
+        binding.part = whole ? NULL : &part;
+        binding.pace = NULL; /* it belongs to one thread */
+        if (whole)
+                sl_cpu_use_one_thread(); /* the member's own setting */
+        if (whole || (step->stages == 1 && (member || launch->n > 1)))
                 binding.scratch = scratch_of(launch, member);
         return step->session->backend->runner->launch(step->kernel, &binding);
 }
@@ -79,13 +88,27 @@ static void launch_part(void *context, uint32_t index, uint32_t member)
         launch->results[index] = r;
 }
 
+/* Of the team: as far as some step reaches. */
+static uint32_t members_of(const struct sl_executable_step *steps, uint32_t n, uint32_t cut)
+{
+        uint32_t end = 1;
+
+        for (uint32_t i = 0; i < n; i++) {
+                struct sl_split split = steps[i].cuts[cut].split;
+
+                end = split.first + split.members > end ? split.first + split.members : end;
+        }
+        return end;
+}
+
 int sl_team_room_launch(const struct sl_team_room *room, const struct sl_executable_step *steps, uint32_t n,
         const struct sl_executable_step **ret_failed)
 {
         struct team_launch launch = {.room = room, .steps = steps, .n = n};
-        uint32_t members = steps->cuts[room->cut].split.members;
+        uint32_t members = members_of(steps, n, room->cut);
+        int64_t stages = n > 1 ? 1 : steps->stages;
 
-        for (; launch.stage < steps->stages; launch.stage++) {
+        for (; launch.stage < stages; launch.stage++) {
                 sl_team_run(room->team, members, launch_part, &launch);
                 for (uint32_t i = 0; i < members; i++)
                         if (launch.results[i]) {

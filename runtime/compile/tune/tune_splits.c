@@ -7,10 +7,8 @@
 #include "lower_options.h"
 #include "placement.h"
 #include "program.h"
-#include "team.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 /* Rounds of timing: in each, every node runs whole and along each axis once. */
@@ -18,19 +16,6 @@
 #define FULL_ROUNDS  24
 
 SL_DEFINE_CLEANUP(struct sl_timed_runs *, sl_timed_runs_free)
-
-static uint32_t members_of(const struct sl_lower_options *options)
-{
-        cpu_set_t set;
-        uint32_t n = options->team_size;
-
-        CPU_ZERO(&set);
-        if (!options->teams || options->tune == SL_TUNE_OFF)
-                return 1;
-        if (!n && sched_getaffinity(0, sizeof(set), &set) == 0)
-                n = (uint32_t)CPU_COUNT(&set);
-        return n < SL_TEAM_MEMBERS_MAX ? n : SL_TEAM_MEMBERS_MAX;
-}
 
 static void take_times(const struct sl_timed_node *timed_nodes, uint32_t n, uint32_t members, struct sl_part_times *times)
 {
@@ -70,7 +55,7 @@ static int time_program(struct sl_program *program, const struct sl_tuning *tuni
 
 int sl_tune_splits(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning)
 {
-        uint32_t members = members_of(tuning->options);
+        uint32_t members = tuning->options->tune == SL_TUNE_OFF ? 1 : sl_lower_options_team(tuning->options);
         uint32_t step = tuning->options->tune == SL_TUNE_FULL || n_programs < 3 ? 1 : n_programs - 1;
         uint32_t left = (n_programs - 1) / step + 1;
         int r = 0;
