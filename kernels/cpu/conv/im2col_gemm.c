@@ -180,14 +180,15 @@ static bool im2col_gemm_form(const struct sl_node_desc *node, uint32_t index, st
 }
 
 /* [filter][channel][tap] to panels of [tap][channel]. */
-static float *repack_group(const float *from, int64_t filters, int64_t channels, int64_t taps, float *to)
+static float *repack_group(const char *from, int64_t filters, int64_t channels, int64_t taps, float *to)
 {
         for (int64_t first = 0; first < filters; first += SL_GEMM_PANEL) {
                 int64_t own = filters - first < SL_GEMM_PANEL ? filters - first : SL_GEMM_PANEL;
                 int64_t width = sl_gemm_packed_floats(1, own);
 
                 for (int64_t tap = 0; tap < taps; tap++, to += channels * width)
-                        sl_gemm_pack(from + first * channels * taps + tap, channels, own, taps, channels * taps, to);
+                        sl_gemm_pack(from + (first * channels * taps + tap) * (int64_t)sizeof(float), channels, own, taps,
+                                channels * taps, to);
         }
         return to;
 }
@@ -196,13 +197,14 @@ static int im2col_gemm_repack(const struct sl_node_desc *node, uint32_t index, c
 {
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
         const int64_t *f = node->inputs[1].shape.dims;
-        const float *from = plain;
+        int64_t group_bytes = f[0] / groups * f[1] * f[2] * f[3] * (int64_t)sizeof(float);
+        const char *from = plain;
         float *to = ret_data;
 
         (void)index;
         if (narrow_of(node))
                 return sl_gemm_pack_narrow(plain, f[1], f[0], 1, f[1], narrow_of(node), ret_data);
-        for (int64_t group = 0; group < groups; group++, from += f[0] / groups * f[1] * f[2] * f[3])
+        for (int64_t group = 0; group < groups; group++, from += group_bytes)
                 to = repack_group(from, f[0] / groups, f[1], f[2] * f[3], to);
         return 0;
 }
@@ -318,6 +320,7 @@ const struct sl_cpu_loop sl_cpu_im2col_gemm = {.state_bytes = sizeof(struct sl_i
         .reach = im2col_gemm_reach,
         .form = im2col_gemm_form,
         .repack = im2col_gemm_repack,
+        .reads_anywhere = true,
         .seconds = im2col_gemm_seconds,
         .narrow = im2col_gemm_narrow,
         .fuses_epilogue = true};

@@ -8,6 +8,7 @@
 #include "cpu/gemm/gemm.h"
 
 #include <math.h>
+#include <string.h>
 
 /* False: no such window. Tiles of @outputs pixels where there is a choice. */
 static bool choose_side(int64_t taps, int64_t stride, int64_t outputs, struct sl_winograd_side *ret_side)
@@ -195,12 +196,17 @@ struct filter_transform {
 #define FILTER_TAPS_MAX  25 /* of both axes: 5x5 */
 #define FILTER_LINES_MAX (SL_WINOGRAD_SIDE_MAX * SL_WINOGRAD_TAPS_MAX)
 
-/* One channel of the filters of a panel, side by side; those that it lacks are zeros. */
-static void gather_taps(const float *filters, int64_t filter_floats, int64_t own, int64_t taps, double to[][SL_GEMM_PANEL])
+/* One channel of the filters of a panel, at any address, side by side; those that it lacks are zeros. */
+static void gather_taps(const char *filters, int64_t filter_bytes, int64_t own, int64_t taps, double to[][SL_GEMM_PANEL])
 {
-        for (int64_t tap = 0; tap < taps; tap++)
-                for (int64_t k = 0; k < SL_GEMM_PANEL; k++)
-                        to[tap][k] = k < own ? (double)filters[k * filter_floats + tap] : 0;
+        for (int64_t k = 0; k < SL_GEMM_PANEL; k++)
+                for (int64_t tap = 0; tap < taps; tap++) {
+                        float value = 0;
+
+                        if (k < own)
+                                memcpy(&value, filters + k * filter_bytes + tap * (int64_t)sizeof(value), sizeof(value));
+                        to[tap][k] = (double)value;
+                }
 }
 
 /* to[i] = the sum of from[k * step] times factors[k]. */
@@ -214,16 +220,16 @@ static inline __attribute__((always_inline)) void mix(
                         to[i] += from[k * step][i] * factors[k];
 }
 
-/* Down first, then across; @width floats of each position are written. */
-SL_CPU_CLONES static void transform_filters(
-        const struct filter_transform *t, const double taps[][SL_GEMM_PANEL], int64_t width, float *to, int64_t stride)
+/* Down first, then across; @width floats of each position are written. With numbers of taps that are known the sums stay in
+ * registers. */
+static inline __attribute__((always_inline)) void transform_taps(const struct filter_transform *t, int64_t down, int64_t across,
+        const double taps[][SL_GEMM_PANEL], int64_t width, float *to, int64_t stride)
 {
         double half[FILTER_LINES_MAX][SL_GEMM_PANEL], sums[SL_GEMM_PANEL];
-        int64_t across = t->across.taps;
 
         for (int64_t i = 0; i < t->down.weights; i++)
                 for (int64_t b = 0; b < across; b++)
-                        mix(taps + b, across, t->rows[i], t->down.taps, half[i * across + b]);
+                        mix(taps + b, across, t->rows[i], down, half[i * across + b]);
         for (int64_t i = 0; i < t->down.weights; i++)
                 for (int64_t j = 0; j < t->across.weights; j++, to += stride) {
                         mix(half + i * across, 1, t->columns[j], across, sums);
@@ -232,11 +238,20 @@ SL_CPU_CLONES static void transform_filters(
                 }
 }
 
+SL_CPU_CLONES static void transform_filters(
+        const struct filter_transform *t, const double taps[][SL_GEMM_PANEL], int64_t width, float *to, int64_t stride)
+{
+        if (t->down.taps == 3 && t->across.taps == 3 && width == SL_GEMM_PANEL)
+                transform_taps(t, 3, 3, taps, SL_GEMM_PANEL, to, stride);
+        else
+                transform_taps(t, t->down.taps, t->across.taps, taps, width, to, stride);
+}
+
 /* [filter][channel][tap] to [panel][matrix][channel][filter of the panel]. */
-static int winograd_repack(const struct sl_node_desc *node, int64_t outputs, const float *plain, float *to)
+static int winograd_repack(const struct sl_node_desc *node, int64_t outputs, const char *plain, float *to)
 {
         const int64_t *f = node->inputs[1].shape.dims;
-        int64_t filters = f[0], channels = f[1], taps = f[2] * f[3];
+        int64_t filters = f[0], channels = f[1], taps = f[2] * f[3], taps_bytes = taps * (int64_t)sizeof(float);
         double gathered[FILTER_TAPS_MAX][SL_GEMM_PANEL];
         struct filter_transform t = {0};
         struct sl_winograd w = sides_of(node, outputs);
@@ -250,7 +265,7 @@ static int winograd_repack(const struct sl_node_desc *node, int64_t outputs, con
                 int64_t width = sl_gemm_packed_floats(1, own);
 
                 for (int64_t c = 0; c < channels; c++) {
-                        gather_taps(plain + (first * channels + c) * taps, channels * taps, own, taps, gathered);
+                        gather_taps(plain + (first * channels + c) * taps_bytes, channels * taps_bytes, own, taps, gathered);
                         transform_filters(&t, gathered, width, to + c * width, channels * width);
                 }
                 to += w.weights * channels * width;
@@ -336,6 +351,7 @@ const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_wi
         .reach = winograd_reach,
         .form = winograd_form_2,
         .repack = winograd_repack_2,
+        .reads_anywhere = true,
         .seconds = winograd_seconds,
         .narrow = winograd_narrow,
         .fuses_epilogue = true};
@@ -345,6 +361,7 @@ const struct sl_cpu_loop sl_cpu_winograd_4 = {.state_bytes = sizeof(struct sl_wi
         .units = winograd_units,
         .form = winograd_form_4,
         .repack = winograd_repack_4,
+        .reads_anywhere = true,
         .seconds = winograd_seconds,
         .narrow = winograd_narrow,
         .fuses_epilogue = true};

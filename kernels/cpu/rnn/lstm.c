@@ -302,7 +302,7 @@ static int lstm_repack(const struct sl_node_desc *node, uint32_t index, const vo
         int r = 0;
 
         for (int64_t d = 0; d < dims[0] && r == 0; d++) {
-                const float *from = (const float *)plain + d * dims[1] * dims[2];
+                const char *from = (const char *)plain + d * dims[1] * dims[2] * (int64_t)sizeof(float);
 
                 if (narrow)
                         r = sl_gemm_pack_narrow(from, dims[2], dims[1], 1, dims[2], narrow, (uint16_t *)ret_data + d * packed);
@@ -327,6 +327,7 @@ const struct sl_cpu_loop sl_cpu_lstm = {.state_bytes = sizeof(struct lstm),
         .stages = lstm_stages,
         .form = lstm_form,
         .repack = lstm_repack,
+        .reads_anywhere = true,
         .weights = lstm_weights,
         .seconds = lstm_seconds,
         .instead = &sl_cpu_recurrent};

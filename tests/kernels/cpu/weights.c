@@ -116,6 +116,64 @@ Test(cpu_weights, halves_are_refused_by_a_node_that_does_not_ask_for_them)
         cr_expect_eq(compile_with(&f16, &damaged, &error), -ENOTSUP);
 }
 
+#define ROOM_BYTES (1u << 20)
+
+/* Packed from the address @shift bytes behind an aligned one. Return: bytes; 0 when that algorithm keeps them plain. */
+static uint64_t repack_shifted(const struct sl_node_desc *node, uint32_t shift, uint8_t *ret_data)
+{
+        static _Alignas(64) uint8_t plain[ROOM_BYTES];
+        struct sl_packed packed;
+
+        cr_assert_lt(sl_tensor_bytes(&node->inputs[1]) + shift, sizeof(plain));
+        for (uint32_t i = 0; i < sl_tensor_bytes(&node->inputs[1]) / sizeof(float); i++)
+                memcpy(plain + shift + i * sizeof(float), &(float){(float)(i % 251) / 251.0f - 0.5f}, sizeof(float));
+        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, node, 1, &packed), 0);
+        cr_assert_leq(packed.data_bytes, ROOM_BYTES);
+        memset(ret_data, 0, ROOM_BYTES);
+        if (packed.data_bytes)
+                cr_assert_eq(sl_backend_cpu.planner->repack(NULL, node, 1, &packed, plain + shift, ret_data), 0);
+        return packed.data_bytes;
+}
+
+static void expect_equal_from_anywhere(struct sl_node_desc *node, uint32_t algorithm, const char *line)
+{
+        static _Alignas(64) uint8_t aligned[ROOM_BYTES], shifted[ROOM_BYTES];
+        uint64_t bytes;
+
+        cr_assert_eq(sl_attrs_set_int(&node->attrs, SL_ATTR_ALGORITHM, algorithm), 0);
+        bytes = repack_shifted(node, 0, aligned);
+        for (uint32_t shift = 1; shift < 8; shift += 2) {
+                cr_expect_eq(repack_shifted(node, shift, shifted), bytes);
+                cr_expect(!memcmp(aligned, shifted, ROOM_BYTES), "%s, algorithm %u, %u bytes on", line, algorithm, shift);
+        }
+}
+
+static const char *const shapes[] = {
+        "Conv %dx16x14x14 40x16x3x3 40 pads=1,1,1,1 nhwc",
+        "Conv %dx16x14x14 32x16x1x1 32 nhwc",
+        "Conv %dx16x14x14 40x16x5x5 40 pads=2,2,2,2 nhwc",
+        "Conv %dx32x14x14 32x8x3x3 32 group=4 pads=1,1,1,1 nhwc",
+        "MatMul %dx64 64x96",
+};
+
+Test(cpu_weights, are_packed_alike_from_any_address)
+{
+        const struct sl_target target = {0};
+
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+                uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+                double seconds[SL_ALGORITHM_COUNT];
+                struct sl_node_desc node;
+
+                parse_batch(shapes[i], 1, &node);
+                n = sl_backend_cpu.planner->algorithms(&target, &node, algorithms, seconds);
+                cr_expect_gt(n, 0, "%s", shapes[i]);
+                for (uint32_t k = 0; k < n; k++)
+                        expect_equal_from_anywhere(&node, algorithms[k], shapes[i]);
+        }
+}
+
 static const char *const declined[] = {
         "Conv 1x3x8x8:float64 4x3x3x3:float64",
         "Div 3:int64 3:int64",
