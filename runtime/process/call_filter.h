@@ -33,8 +33,9 @@ struct sl_call_rule {
                 .call = SCMP_SYS(call_name), .n_args = 2, .args = { __VA_ARGS__ }                                                  \
         }
 
-/* Argument @n is @value; has all of @bits; has no bits but those in @bits; has none of @bits. */
+/* Argument @n is @value; is another one; has all of @bits; has no bits but those in @bits; has none of @bits. */
 #define SL_ARG_IS(n, value)     SCMP_CMP64(n, SCMP_CMP_EQ, (scmp_datum_t)(value))
+#define SL_ARG_IS_NOT(n, value) SCMP_CMP64(n, SCMP_CMP_NE, (scmp_datum_t)(value))
 #define SL_ARG_HAS(n, bits)     SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), (scmp_datum_t)(bits))
 #define SL_ARG_WITHIN(n, bits)  SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, ~(scmp_datum_t)(bits), 0)
 #define SL_ARG_WITHOUT(n, bits) SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), 0)
@@ -46,3 +47,9 @@ bool sl_call_filter_is_there(void);
  * For the calling thread, which is alone. Return: 0; -ENOSYS the kernel lacks filters, or denies them; -ENOMEM; -errno.
  */
 int sl_call_filter_load(const struct sl_call_rule *rules, size_t n_rules);
+
+/*
+ * The opposite, for who runs what nobody has a list of: calls that match a row are refused (EPERM), all others go on. For all
+ * threads of the process, which gets no new privileges from then on. Return: as above.
+ */
+int sl_call_filter_refuse(const struct sl_call_rule *rules, size_t n_rules);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "gpu_attach.h"
+#include "gpu_calls.h"
 #include "gpu_programs.h"
 #include "gpu_seat.h"
 #include "gpu_sleep.h"
@@ -71,8 +72,8 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
 }
 
 /*
- * It can open what lies in the system's folders, for the driver loads code late; what is open stays so. Calls are not filtered: the
- * driver makes threads and asks its device nodes, in ways that are nobody's list.
+ * It can open what lies in the system's folders, for the driver loads code late; what is open stays so. Of calls only
+ * those are refused that no driver wants: it makes threads and asks its device nodes, in ways that are nobody's list.
  */
 static void enter_sandbox(void)
 {
@@ -81,6 +82,7 @@ static void enter_sandbox(void)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         (void)sl_landlock_enter(folders, sizeof(folders) / sizeof(folders[0]));
+        (void)sl_gpu_calls_refuse();
 }
 
 /* ---- workers that come and go ---- */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu_calls.h"
+
+#include "call_filter.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+int sl_gpu_calls_refuse(void)
+{
+        const struct sl_call_rule rules[] = {
+                /* other programs */
+                SL_CALL(execve),
+                SL_CALL(execveat),
+                /* other processes */
+                SL_CALL(ptrace),
+                SL_CALL(process_vm_readv),
+                SL_CALL(process_vm_writev),
+                SL_CALL(kcmp),
+                SL_CALL(pidfd_getfd),
+                SL_CALL(pidfd_send_signal),
+                /* what is mounted */
+                SL_CALL(mount),
+                SL_CALL(umount2),
+                SL_CALL(pivot_root),
+                SL_CALL(chroot),
+                SL_CALL(move_mount),
+                SL_CALL(open_tree),
+                SL_CALL(fsopen),
+                SL_CALL(fsmount),
+                SL_CALL(fsconfig),
+                SL_CALL(fspick),
+                /* the kernel itself */
+                SL_CALL(init_module),
+                SL_CALL(finit_module),
+                SL_CALL(delete_module),
+                SL_CALL(kexec_load),
+                SL_CALL(kexec_file_load),
+                SL_CALL(bpf),
+                SL_CALL(perf_event_open),
+                SL_CALL(userfaultfd),
+                /* calls that no filter sees */
+                SL_CALL(io_uring_setup),
+                SL_CALL(io_uring_enter),
+                SL_CALL(io_uring_register),
+                /* the machine */
+                SL_CALL(reboot),
+                SL_CALL(swapon),
+                SL_CALL(swapoff),
+                SL_CALL(sethostname),
+                SL_CALL(setdomainname),
+                SL_CALL(settimeofday),
+                SL_CALL(clock_settime),
+                SL_CALL(adjtimex),
+                SL_CALL(clock_adjtime),
+                SL_CALL(syslog),
+                SL_CALL(acct),
+                SL_CALL(quotactl),
+                /* other users */
+                SL_CALL(setuid),
+                SL_CALL(setgid),
+                SL_CALL(setreuid),
+                SL_CALL(setregid),
+                SL_CALL(setresuid),
+                SL_CALL(setresgid),
+                SL_CALL(setgroups),
+                SL_CALL(setfsuid),
+                SL_CALL(setfsgid),
+                SL_CALL(capset),
+                /* keys */
+                SL_CALL(keyctl),
+                SL_CALL(add_key),
+                SL_CALL(request_key),
+                /* other namespaces */
+                SL_CALL(unshare),
+                SL_CALL(setns),
+                /* signals to others; sockets beyond this host */
+                SL_CALL_WITH(kill, SL_ARG_IS_NOT(0, getpid())),
+                SL_CALL_WITH(tgkill, SL_ARG_IS_NOT(0, getpid())),
+                SL_CALL_WITH(rt_sigqueueinfo, SL_ARG_IS_NOT(0, getpid())),
+                SL_CALL_WITH(rt_tgsigqueueinfo, SL_ARG_IS_NOT(0, getpid())),
+                SL_CALL(tkill),
+                SL_CALL_WITH(socket, SL_ARG_IS_NOT(0, AF_UNIX)),
+        };
+
+        return sl_call_filter_refuse(rules, sizeof(rules) / sizeof(rules[0]));
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the process of a GPU may not call, in threads that were there before as well; what drivers do goes on. */
+#include "gpu_calls.h"
+
+#include "call_filter.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_refused(long result)
+{
+        return result < 0 && errno == EPERM;
+}
+
+/* Return: 0; else which of them goes through, from 1 on. */
+static int try_others(void)
+{
+        char *const arguments[] = {(char *)"true", NULL};
+
+        if (!is_refused(execv("/bin/true", arguments)))
+                return 1;
+        if (!is_refused(kill(getppid(), 0)))
+                return 2;
+        if (!is_refused(syscall(SYS_tgkill, getppid(), getppid(), 0)))
+                return 3;
+        if (!is_refused(socket(AF_INET, SOCK_STREAM, 0)))
+                return 4;
+        if (!is_refused(ptrace(PTRACE_TRACEME, 0, NULL, NULL)))
+                return 5;
+        if (!is_refused(setuid(getuid())))
+                return 6;
+        if (!is_refused(syscall(SYS_io_uring_setup, 1, NULL)))
+                return 7;
+        if (!is_refused(unshare(0)))
+                return 8;
+        return 0;
+}
+
+static int try_own(void)
+{
+        int pair[2];
+
+        if (kill(getpid(), 0) < 0 || raise(SIGCONT) != 0)
+                return 21;
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 || socket(AF_UNIX, SOCK_SEQPACKET, 0) < 0)
+                return 22;
+        if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+                return 23;
+        if (eventfd(0, EFD_CLOEXEC) < 0 || open("/proc/self/maps", O_RDONLY) < 0)
+                return 24;
+        return 0;
+}
+
+static atomic_bool closed;
+
+static void *before(void *ret_result)
+{
+        while (!atomic_load(&closed))
+                usleep(100);
+        *(int *)ret_result = try_others();
+        return NULL;
+}
+
+static int try_all(void)
+{
+        int earlier = -1, later = -1, r;
+        pthread_t one, other;
+
+        if (pthread_create(&one, NULL, before, &earlier) != 0 || sl_gpu_calls_refuse() < 0)
+                return 31;
+        atomic_store(&closed, true);
+        r = pthread_create(&other, NULL, before, &later);
+        pthread_join(one, NULL);
+        pthread_join(other, NULL);
+        if (r != 0 || earlier || later)
+                return earlier > 0 ? 40 + earlier : 60 + later;
+        r = try_others();
+        return r ? r : try_own();
+}
+
+Test(calls, that_no_driver_wants_are_refused_in_all_threads)
+{
+        int status;
+        pid_t child;
+
+        if (!sl_call_filter_is_there())
+                cr_skip("the kernel has no filters of calls");
+        child = fork();
+        if (child == 0)
+                _exit(try_all());
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_assert(WIFEXITED(status));
+        cr_expect_eq(WEXITSTATUS(status), 0, "%d", WEXITSTATUS(status));
+}
