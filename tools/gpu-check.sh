@@ -5,9 +5,9 @@
 # gpu-check.sh pack ARCHIVE.tar.xz [BUILD]                what a GPU's machine needs that has neither a compiler nor this tree
 #
 # Run it in a tree that is built (build/release) or in an unpacked archive. Each part has a time limit, and a part that fails or
-# cannot run says why, while the others go on. Figures go to DIR, perf/results where nothing is said, as gpu-DEVICE-DATE.json and .md;
-# what each part printed stays beside them in gpu-DEVICE-DATE.logs. cuDNN 9 and cuBLASLt 13 are the machine's own: those of a CUDA
-# toolkit or of a Python environment (nvidia/cudnn/lib).
+# cannot run says why, while the others go on. Figures go to DIR, perf/results where nothing is said, as gpu-DEVICE-DATE.json and .md,
+# with --only and the parts in the name, so that runs of some parts each lie side by side; what each part printed stays beside them in
+# a folder of that name and .logs. cuDNN 9 and cuBLASLt 13 are the machine's own: those of a CUDA toolkit or of a Python environment.
 #
 # Exit status: 0 all parts passed or said why they cannot run; 1 one failed; 2 wrong arguments; 3 there is no GPU that can be used.
 set -uo pipefail
@@ -39,6 +39,18 @@ find_nvidia() {
                         printf ':%s' "$folder"
                 fi
         done
+}
+
+# Those of the archive that this machine lacks: its own may be newer, and others here want them.
+find_libraries() {
+        local file
+        [ -d lib ] || return 0
+        rm -rf lib-used
+        mkdir lib-used
+        for file in lib/*; do
+                ldconfig -p 2>/dev/null | grep -q "[[:space:]]$(basename "$file") " || ln -s "../$file" lib-used/
+        done
+        printf ':%s' "$PWD/lib-used"
 }
 
 # ---- the archive ----
@@ -123,18 +135,31 @@ part_conformance() {
         gpu conformance 400 agree --limit 1e-3 --tokens 2 "${cases[@]}"
 }
 
+# Several at once: ref computes on one core each, and takes most of the time.
 part_zoo() {
-        local model status=0
+        local model lines=$logs/zoo.lines
+        mkdir -p "$lines"
         for model in $zoo; do
-                gpu zoo 120 agree --limit 1e-4 "$(skeleton "$model")" || status=1
-                gpu zoo 120 agree -O precision=bf16 --limit 2e-2 "$(skeleton "$model")" || status=1
-        done
-        return $status
+                printf '%s %s %s\n' "$model" 1e-4 precision=fp32 "$model" 2e-2 precision=bf16
+        done | timeout -k 5 540 xargs -P "$(nproc)" -L 1 bash -c '
+                timeout -k 5 400 "$0" agree -O "$5" --limit "$4" "$2/$3.onnx" >"$1/$3-$5" 2>&1 ||
+                        printf "%s %s: it differs, failed, or ran for more than 400 s\n" "$3" "$5" >>"$1/failed"' \
+                "$build/bin/starling-gpu" "$lines" perf/zoo/skeletons
+        grep -h '^{' "$lines"/*-precision=* 2>/dev/null >>"$logs/zoo.jsonl"
+        cat "$lines"/* >>"$logs/zoo.log"
+        [ ! -s "$lines/failed" ] && [ "$(wc -l <"$logs/zoo.jsonl")" -eq $(($(wc -w <<<"$zoo") * 2)) ]
 }
 
-part_serve() {
+serve_digits() {
         STARLING_TRY_GPU=1 STARLING_PROGRAM=$build/bin/starling STARLING_DIGITS=$PWD/client/examples/digits XDG_CACHE_HOME=$logs/cache \
-                figures serve 240 "$build/bin/gpu-serve" --filter module_gpu/
+                figures serve 200 "$build/bin/gpu-serve" --filter module_gpu/
+}
+
+# A second time without the sandbox where the first one failed: that says whether it is the sandbox.
+part_serve() {
+        serve_digits && return
+        STARLING_GPU_OPEN=1 serve_digits && printf 'it fails in the sandbox, and passes without it\n' >>"$logs/serve.log"
+        return 1
 }
 
 # The kernels' own tests once more, each access checked. One suite, as it is slow.
@@ -192,8 +217,8 @@ part_shares() {
 part_memory() { gpu memory 120 memory --batch 32 "$(skeleton "$one")"; }
 
 part_pytorch() {
-        python3 -c 'import torch' 2>/dev/null || { printf 'PyTorch is not installed\n' >>"$logs/pytorch.log"; return 77; }
-        figures pytorch 500 python3 perf/gpu/peer.py --seconds "$seconds"
+        LD_LIBRARY_PATH=$own_path python3 -c 'import torch' 2>/dev/null || { printf 'PyTorch is not installed\n' >>"$logs/pytorch.log"; return 77; }
+        LD_LIBRARY_PATH=$own_path figures pytorch 500 python3 perf/gpu/peer.py --seconds "$seconds"
 }
 
 parts="device own zoo serve launch lets latency throughput completions copies shares memory pytorch conformance sanitizer"
@@ -265,7 +290,7 @@ run_part() {
 command_line="tools/gpu-check.sh $*"
 out=perf/results
 only="" quick="" seconds=5 failed=0
-zoo="lenet squeezenet shufflenetv2 mobilenetv2 mobilenetv3 resnet18 resnet50 resnext50 densenet121 googlenet efficientnet-b0 inceptionv3 xception vgg16 transformer-tiny minilm bert-base vit-small"
+zoo="vgg16 bert-base vit-small inceptionv3 xception resnext50 resnet50 densenet121 resnet18 googlenet minilm efficientnet-b0 mobilenetv2 squeezenet mobilenetv3 shufflenetv2 transformer-tiny lenet" # the long ones first
 benchmarked="resnet50 bert-base" one=resnet50
 declare -A verdicts took
 
@@ -291,8 +316,9 @@ for name in $chosen; do
 done
 
 build=$(find_build) || exit 2
-[ ! -d lib ] || libraries=:$PWD/lib
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}$(find_nvidia)${libraries:-}
+own_path=${LD_LIBRARY_PATH:-}
+LD_LIBRARY_PATH=$own_path$(find_nvidia)$(find_libraries)
+export LD_LIBRARY_PATH
 LD_LIBRARY_PATH=${LD_LIBRARY_PATH#:}
 what=$("$build/bin/starling-gpu" device 2>&1)
 case $? in
@@ -301,11 +327,12 @@ case $? in
 *) say "$what" >&2; exit 1 ;;
 esac
 driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+[ -n "$driver" ] || driver=$(sed -n 's/^NVRM version: *//p' /proc/driver/nvidia/version 2>/dev/null)
 driver=${driver:-not said}
 processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 device=$(printf '%s' "$what" | sed 's/.*"device":"\([^"]*\)".*/\1/; s/[^A-Za-z0-9]\{1,\}/-/g' | tr '[:upper:]' '[:lower:]')
 mkdir -p "$out"
-base=$out/gpu-$device-$(date -u +%F)
+base=$out/gpu-$device-$(date -u +%F)${only:+-${only//,/-}}
 logs=$base.logs
 rm -rf "$logs"
 mkdir -p "$logs"
@@ -317,6 +344,6 @@ say "$what"
 for name in $chosen; do
         run_part "$name"
 done
-rm -rf "$logs/out" "$logs/cache"
+rm -rf "$logs/out" "$logs/cache" "$logs/zoo.lines"
 say "$base.json, $base.md"
 exit $failed

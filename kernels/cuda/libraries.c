@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 static struct {
@@ -63,6 +64,19 @@ void sl_cuda_libraries_release(void)
                         sl_cudnn_close(&process.held.cudnn);
         }
         pthread_mutex_unlock(&process.lock);
+}
+
+uint32_t sl_cuda_libraries_folders(char ret_folders[SL_CUDA_FOLDERS][PATH_MAX])
+{
+        uint32_t n = 0;
+
+        pthread_mutex_lock(&process.lock);
+        void *const libraries[SL_CUDA_FOLDERS] = {process.held.cudnn.library, process.held.cublaslt.library};
+
+        for (uint32_t i = 0; i < SL_CUDA_FOLDERS && process.held.holders; i++)
+                n += libraries[i] && dlinfo(libraries[i], RTLD_DI_ORIGIN, ret_folders[n]) == 0;
+        pthread_mutex_unlock(&process.lock);
+        return n;
 }
 
 void sl_cuda_libraries_use(const struct sl_cudnn *cudnn, const struct sl_cublaslt *cublaslt)

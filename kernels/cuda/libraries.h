@@ -9,6 +9,9 @@
 #include "cuda/cudnn/library.h"
 #include "cuda/own/own.h"
 
+#include <limits.h>
+#include <stdint.h>
+
 struct sl_error;
 
 struct sl_cuda_libraries {
@@ -26,6 +29,13 @@ struct sl_cuda_libraries {
 int sl_cuda_libraries_hold(
         const struct sl_cuda_driver *driver, const struct sl_cuda_libraries **ret_libraries, struct sl_error *error);
 void sl_cuda_libraries_release(void);
+
+/*
+ * The folders in which cuDNN and cuBLASLt of this process lie, where they are held: they open parts of theirs late. Return: how
+ * many, up to SL_CUDA_FOLDERS. Any thread.
+ */
+#define SL_CUDA_FOLDERS 2
+uint32_t sl_cuda_libraries_folders(char ret_folders[SL_CUDA_FOLDERS][PATH_MAX]);
 
 /* From now on those functions in the place of libraries, which nobody holds; NULL: those of the system. */
 void sl_cuda_libraries_use(const struct sl_cudnn *cudnn, const struct sl_cublaslt *cublaslt);

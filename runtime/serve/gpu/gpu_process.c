@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cuda/libraries.h"
 #include "gpu_attach.h"
 #include "gpu_calls.h"
 #include "gpu_programs.h"
@@ -21,7 +22,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SEATS_MAX 128
+#define SEATS_MAX   128
+#define SL_GPU_OPEN "STARLING_GPU_OPEN"
 
 /* Of a sleep: what may wait for the next look, a worker that comes or goes. */
 #define SLEEP_NS (50 * SL_NS_PER_MS)
@@ -72,16 +74,23 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
 }
 
 /*
- * It can open what lies in the system's folders, for the driver loads code late; what is open stays so. Of calls only
- * those are refused that no driver wants: it makes threads and asks its device nodes, in ways that are nobody's list.
+ * It can open what lies in the system's folders and beside cuDNN and cuBLASLt, for these and the driver load code late; what is
+ * open stays so. Of calls only those are refused that no driver wants: it makes threads and asks its device nodes, in ways that are
+ * nobody's list.
  */
 static void enter_sandbox(void)
 {
-        static const char *const folders[] = {"/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"};
+        const char *folders[6 + SL_CUDA_FOLDERS] = {"/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"};
+        char of_libraries[SL_CUDA_FOLDERS][PATH_MAX];
+        uint32_t n = sl_cuda_libraries_folders(of_libraries);
 
+        for (uint32_t i = 0; i < n; i++)
+                folders[6 + i] = of_libraries[i];
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (getenv(SL_GPU_OPEN)) /* whether the sandbox is what a driver stumbles on: for people who look for that */
+                return;
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        (void)sl_landlock_enter(folders, sizeof(folders) / sizeof(folders[0]));
+        (void)sl_landlock_enter(folders, 6 + n);
         (void)sl_gpu_calls_refuse();
 }
 
