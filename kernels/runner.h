@@ -38,10 +38,6 @@ struct sl_binding {
 
         /* What of the node is computed; its units are those that units() says. NULL: all of it. */
         const struct sl_part *part;
-
-        /* Of a product of several matrices, [K, rows, depth] by [K, depth, columns]: bit l says that nobody looks at what matrix l
-         * gives, which may be zeros then. 0: all is looked at. */
-        uint64_t idle;
 };
 
 /*

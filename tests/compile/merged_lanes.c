@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static struct sl_plan *plan_of(const struct sl_graph *graph)
+static struct sl_plan *plan_of(const struct sl_graph *graph, uint32_t lanes)
 {
         struct sl_lower_options options;
         struct sl_error error = {0};
@@ -21,6 +21,7 @@ static struct sl_plan *plan_of(const struct sl_graph *graph)
         sl_lower_options_init(&options);
         options.batch_max = MERGED_BATCH_MAX;
         cr_assert_eq(sl_lowered_new(graph, &options, &lowered, &error), 0, "%s", error.text);
+        lowered->info.n_lanes = lanes;
         cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
         sl_lowered_free(lowered);
         cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
@@ -46,11 +47,11 @@ void merged_lanes_init(struct merged_lanes *merged, void (*build)(struct network
         for (uint32_t i = 0; i < MERGED_LANES; i++) {
                 build_lane(&merged->nets[i], i, build);
                 graphs[i] = merged->nets[i].graph;
-                merged->singles[i] = plan_of(graphs[i]);
+                merged->singles[i] = plan_of(graphs[i], 0);
         }
         cr_assert_eq(sl_graph_new(&graph), 0);
         cr_assert_eq(sl_merge(graphs, MERGED_LANES, &(struct sl_merge_options){0}, graph, &report, &error), 1, "%s", error.text);
-        merged->plan = plan_of(graph);
+        merged->plan = plan_of(graph, MERGED_LANES);
         sl_graph_free(graph);
 }
 

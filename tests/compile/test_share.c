@@ -186,7 +186,7 @@ Test(share, without_its_members_or_with_others_it_is_not_opened_but_read)
         merged_lanes_deinit(&merged);
 }
 
-/* What the last product gives them is zeros, so that it is seen that they were not computed. */
+/* What was there before is still there, so that it is seen that they were not computed. */
 Test(share, idle_lanes_are_left_out_and_the_others_have_the_same_bits)
 {
         static float wanted[LANES][MERGED_BATCH_MAX * WIDTH], got[LANES][MERGED_BATCH_MAX * WIDTH];
@@ -203,12 +203,12 @@ Test(share, idle_lanes_are_left_out_and_the_others_have_the_same_bits)
                         cr_expect(run_idle(plan, batch, masks[m], got));
                         for (uint32_t i = 0; i < LANES; i++) {
                                 if (masks[m] >> i & 1)
-                                        memset(wanted[i], 0, batch * WIDTH * sizeof(float));
+                                        memset(wanted[i], 0xff, batch * WIDTH * sizeof(float));
                                 cr_expect_arr_eq(got[i], wanted[i], batch * WIDTH * sizeof(float), "batch %u, idle %llx, lane %u",
                                         batch, (unsigned long long)masks[m], i);
                         }
                 }
-        cr_expect_not(run_idle(merged.plan, 1, 1, got), "of constants that are its own nobody knows whose they are");
+        cr_expect(run_idle(merged.plan, 1, 1, got), "whose the constants are does not matter");
         sl_plan_free(plan);
         close(fd);
         merged_lanes_deinit(&merged);

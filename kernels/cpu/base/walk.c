@@ -139,16 +139,64 @@ const struct sl_walk *sl_walk_take(
         return room;
 }
 
+/* The dimensions that the tensor steps along, by how far, the nearest first. False: some step goes back. */
+static bool list_steps(const struct sl_walk *walk, uint32_t tensor, uint32_t *ret_n, uint32_t ret_dims[SL_WALK_RANK_MAX])
+{
+        const int64_t *strides = walk->strides[tensor];
+        uint32_t n = 0;
+
+        for (uint32_t d = 0; d < walk->rank; d++) {
+                uint32_t at = n;
+
+                if (strides[d] < 0)
+                        return false;
+                if (!strides[d] || walk->sizes[d] < 2)
+                        continue;
+                for (; at && strides[ret_dims[at - 1]] > strides[d]; at--)
+                        ret_dims[at] = ret_dims[at - 1];
+                ret_dims[at] = d;
+                n++;
+        }
+        *ret_n = n;
+        return true;
+}
+
+/* In elements: one run grows while its steps lie in it, then runs that are as far apart. False: they do not lie so. */
+static bool add_step(int64_t size, int64_t stride, struct sl_reach *reach)
+{
+        if (reach->runs == 1 && stride <= reach->bytes)
+                reach->bytes += (size - 1) * stride;
+        else if (reach->runs == 1)
+                *reach = (struct sl_reach){.bytes = reach->bytes, .pitch = stride, .runs = size};
+        else if (stride == reach->pitch * reach->runs)
+                reach->runs *= size;
+        else
+                return false;
+        return true;
+}
+
 bool sl_walk_reach(
         const struct sl_walk *walk, const struct sl_part *part, uint32_t tensor, int64_t bytes, struct sl_reach *ret_reach)
 {
         struct sl_walk room;
         struct sl_walk_row row;
         const struct sl_walk *own = sl_walk_take(walk, part, &room, &row);
-        int64_t elements = 1;
+        struct sl_reach reach = {.bytes = 1, .runs = 1};
+        uint32_t n, dims[SL_WALK_RANK_MAX];
+        bool even = true;
+        int64_t last = 1;
 
-        for (uint32_t d = 0; d < own->rank; d++)
-                elements += own->sizes[d] ? (own->sizes[d] - 1) * own->strides[tensor][d] : 0;
-        *ret_reach = (struct sl_reach){.first = row.offset[tensor] * bytes, .bytes = elements * bytes, .runs = own->sizes[0] > 0};
+        if (!list_steps(own, tensor, &n, dims))
+                return false;
+        for (uint32_t i = 0; i < n; i++) {
+                last += (own->sizes[dims[i]] - 1) * own->strides[tensor][dims[i]];
+                even = even && add_step(own->sizes[dims[i]], own->strides[tensor][dims[i]], &reach);
+        }
+        if (!even)
+                reach = (struct sl_reach){.bytes = last, .runs = 1};
+        *ret_reach = (struct sl_reach){.first = row.offset[tensor] * bytes,
+                .bytes = reach.bytes * bytes,
+                .pitch = reach.pitch * bytes,
+                .runs = own->sizes[0] > 0 ? reach.runs : 0};
         return true;
 }

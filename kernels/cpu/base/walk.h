@@ -69,7 +69,7 @@ static inline int64_t sl_walk_units(const struct sl_walk *walk, uint32_t axis)
 const struct sl_walk *sl_walk_take(
         const struct sl_walk *walk, const struct sl_part *part, struct sl_walk *room, struct sl_walk_row *ret_row);
 
-/* Where a part of the walk touches @tensor, of so many bytes an element: from its first to its last. */
+/* Where a part of the walk touches @tensor, of so many bytes an element: runs that lie alike, else all from its first to its last. */
 bool sl_walk_reach(
         const struct sl_walk *walk, const struct sl_part *part, uint32_t tensor, int64_t bytes, struct sl_reach *ret_reach);
 

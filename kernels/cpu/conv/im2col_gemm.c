@@ -265,13 +265,13 @@ static double im2col_gemm_seconds(const struct sl_core_figures *core, const void
                copied / core->near + sl_cost_longer(products + first, element * weights / core->weights);
 }
 
-/* Groups share a frame, and are not cut. */
+/* Panels of filters; of several groups those, each of which has a frame of its own. */
 static int64_t im2col_gemm_units(const void *state, uint32_t axis)
 {
         const struct sl_im2col_gemm *p = state;
 
         if (axis == SL_AXIS_COLUMNS)
-                return p->shape.groups == 1 ? sl_gemm_panels(p->shape.filters) : 0;
+                return p->shape.groups == 1 ? sl_gemm_panels(p->shape.filters) : p->shape.groups;
         return p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME ? p->shape.batch * p->shape.out_height : p->rows;
 }
 
@@ -282,7 +282,7 @@ static void im2col_gemm_narrow(void *state, const struct sl_part *part)
         int64_t n = part->end - part->first;
 
         if (part->axis == SL_AXIS_COLUMNS) {
-                p->shape.filters = n * SL_GEMM_PANEL;
+                *(p->shape.groups == 1 ? &p->shape.filters : &p->shape.groups) = p->shape.groups == 1 ? n * SL_GEMM_PANEL : n;
                 return;
         }
         p->rows = p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME ? n * p->shape.out_width : n;
@@ -297,6 +297,16 @@ static int im2col_gemm_run(const void *state, const struct sl_binding *binding)
         return sl_im2col_gemm_run(state, binding);
 }
 
+/* A group reads its own channels. */
+static bool reach_groups(const struct sl_im2col_gemm *p, const struct sl_part *part, bool is_result, struct sl_reach *ret_reach)
+{
+        const struct sl_conv_shape *c = &p->shape;
+        int64_t unit = (is_result ? c->filters : c->channels) * (int64_t)sizeof(float);
+        int64_t pixels = c->batch * (is_result ? c->out_height * c->out_width : c->height * c->width);
+
+        return sl_reach_columns(part, unit, unit * c->groups, pixels, ret_reach);
+}
+
 /* Windows of neighbouring rows lie over each other, but for those of one pixel. */
 static bool im2col_gemm_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
 {
@@ -305,6 +315,8 @@ static bool im2col_gemm_reach(const void *state, const struct sl_part *part, uin
         bool scanlines = p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME;
         bool is_result = operand == SL_REACH_OUTPUT || (p->shape.residual && operand == p->shape.residual);
 
+        if (p->shape.groups > 1 && part->axis == SL_AXIS_COLUMNS)
+                return (is_result || operand == 0) && reach_groups(p, part, is_result, ret_reach);
         if (is_result && part->axis == SL_AXIS_COLUMNS)
                 return sl_reach_columns(part, SL_GEMM_PANEL * (int64_t)sizeof(float), row_bytes, p->rows, ret_reach);
         if (is_result)

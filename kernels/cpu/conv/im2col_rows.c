@@ -62,10 +62,17 @@ static void copy_row(const struct sl_im2col_gemm *p, const float *x, int64_t row
 /* The filters of the launch's part: whole panels but for the last. */
 static struct sl_part filters_of(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
-        struct sl_part panels = sl_part_along(binding->part, SL_AXIS_COLUMNS, sl_gemm_panels(p->shape.filters));
+        const struct sl_part *part = p->shape.groups == 1 ? binding->part : NULL;
+        struct sl_part panels = sl_part_along(part, SL_AXIS_COLUMNS, sl_gemm_panels(p->shape.filters));
         int64_t end = panels.end * SL_GEMM_PANEL;
 
         return (struct sl_part){.first = panels.first * SL_GEMM_PANEL, .end = end < p->shape.filters ? end : p->shape.filters};
+}
+
+/* The groups of the launch's part; one has panels that may be cut. */
+static struct sl_part groups_of(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
+{
+        return sl_part_along(p->shape.groups > 1 ? binding->part : NULL, SL_AXIS_COLUMNS, p->shape.groups);
 }
 
 static struct sl_gemm make_gemm(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
@@ -167,18 +174,25 @@ static void run_scanlines(const struct sl_im2col_gemm *p, const struct sl_bindin
         }
 }
 
-/* One scanline of the input, group by group, each of which lies @group_floats behind the one before; NULL: zeros. */
-static void frame_scanline(const struct sl_im2col_gemm *p, const float *scanline, float *to, int64_t group_floats)
+/* Where the frames of groups begin, one behind the other. */
+struct frames {
+        struct sl_part groups;
+        int64_t group_floats;
+};
+
+/* One scanline of the input, group by group; NULL: zeros. */
+static void frame_scanline(const struct sl_im2col_gemm *p, const float *scanline, float *first, const struct frames *frames)
 {
         int64_t left = p->shape.window.pad_begin[1], all = p->frame_pixels, own, c = p->shape.channels;
 
-        if (!scanline || left >= all) {
-                for (int64_t group = 0; group < p->shape.groups; group++)
-                        clear_floats(to + group * group_floats, all * c);
-                return;
-        }
         own = all - left < p->shape.width ? all - left : p->shape.width;
-        for (int64_t group = 0; group < p->shape.groups; group++, to += group_floats) {
+        for (int64_t group = frames->groups.first; group < frames->groups.end; group++) {
+                float *to = first + group * frames->group_floats;
+
+                if (!scanline || left >= all) {
+                        clear_floats(to, all * c);
+                        continue;
+                }
                 clear_floats(to, left * c);
                 if (p->shape.groups == 1)
                         copy_floats(to + left * c, scanline, own * c);
@@ -195,7 +209,7 @@ struct block {
 
 /* What they see of the input. */
 static void make_frame(
-        const struct sl_im2col_gemm *p, const struct sl_binding *binding, const struct block *block, int64_t group_floats)
+        const struct sl_im2col_gemm *p, const struct sl_binding *binding, const struct block *block, const struct frames *frames)
 {
         int64_t scanline_floats = p->frame_pixels * p->shape.channels, pixels = p->shape.groups * p->shape.channels;
         int64_t top = block->first * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
@@ -208,24 +222,25 @@ static void make_frame(
                 for (int64_t i = 0; i < seen; i++, to += scanline_floats) {
                         bool inside = top + i >= 0 && top + i < p->shape.height;
 
-                        frame_scanline(p, inside ? x + (top + i) * p->shape.width * pixels : NULL, to, group_floats);
+                        frame_scanline(p, inside ? x + (top + i) * p->shape.width * pixels : NULL, to, frames);
                 }
         }
 }
 
 static void run_block(const struct sl_im2col_gemm *p, const struct sl_binding *binding, const struct block *block)
 {
-        int64_t group_floats = p->block_images * p->frame_scanlines * p->frame_pixels * p->shape.channels;
+        const struct frames frames = {
+                groups_of(p, binding), p->block_images * p->frame_scanlines * p->frame_pixels * p->shape.channels};
         int64_t packed = sl_gemm_packed_floats(p->depth, p->shape.filters);
         struct sl_gemm gemm = make_gemm(p, binding);
 
-        make_frame(p, binding, block, group_floats);
+        make_frame(p, binding, block, &frames);
         lay_scanlines(p, &gemm);
         gemm.rows = block->images * block->scanlines * p->shape.out_width;
-        for (int64_t group = 0; group < p->shape.groups; group++) {
+        for (int64_t group = frames.groups.first; group < frames.groups.end; group++) {
                 struct sl_gemm one = gemm;
 
-                one.a = (const float *)binding->scratch + group * group_floats;
+                one.a = (const float *)binding->scratch + group * frames.group_floats;
                 one.b = gemm.b + group * packed;
                 one.next = gemm.b + (group + 1) % p->shape.groups * packed;
                 one.bias = gemm.bias ? gemm.bias + group * p->shape.filters : NULL;

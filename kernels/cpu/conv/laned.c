@@ -68,7 +68,7 @@ static int64_t laned_units(const void *state, uint32_t axis)
 {
         const struct sl_laned *l = state;
 
-        return axis == SL_AXIS_ROWS ? l->shape.batch * l->shape.out_height : 0;
+        return axis == SL_AXIS_ROWS ? l->shape.batch * l->shape.out_height : sl_laned_columns(&l->shape);
 }
 
 static int laned_run(const void *state, const struct sl_binding *binding)
@@ -82,6 +82,8 @@ static bool laned_reach(const void *state, const struct sl_part *part, uint32_t 
         const struct sl_laned *l = state;
         bool is_result = operand == SL_REACH_OUTPUT || (l->shape.residual && operand == l->shape.residual);
 
+        if (part->axis == SL_AXIS_COLUMNS)
+                return (is_result || operand == 0) && sl_laned_reach_columns(&l->shape, part, is_result, ret_reach);
         return is_result && sl_reach_rows(part, l->shape.out_width * l->outputs * (int64_t)sizeof(float), ret_reach);
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "backend.h"
+#include "cpu/base/reach.h"
 #include "cpu/conv/conv_shape.h"
 
 #include <stdint.h>
@@ -37,6 +38,36 @@ static inline int64_t sl_laned_frame_rows(const struct sl_laned *l, int64_t rows
 static inline bool sl_laned_takes(int64_t lanes)
 {
         return lanes == 2 || lanes == 4 || lanes == 8 || (lanes > 0 && lanes % 16 == 0);
+}
+
+/* A unit along columns is sixteen lanes of every filter; fewer lie in one vector. */
+#define SL_LANED_UNIT 16
+
+static inline int64_t sl_laned_columns(const struct sl_conv_shape *c)
+{
+        return c->groups > SL_LANED_UNIT ? c->groups / SL_LANED_UNIT : 0;
+}
+
+/* Vectors of @floats lanes that the part computes, of those that there are. */
+static inline struct sl_part sl_laned_blocks(const struct sl_conv_shape *c, const struct sl_part *part, int64_t floats)
+{
+        struct sl_part all = {.axis = SL_AXIS_COLUMNS, .end = c->groups > floats ? c->groups / floats : 1};
+
+        if (part && part->axis == SL_AXIS_COLUMNS) {
+                all.first = part->first * (SL_LANED_UNIT / floats);
+                all.end = part->end * (SL_LANED_UNIT / floats);
+        }
+        return all;
+}
+
+/* What a part along columns touches of the input, or of what is as large as the output. */
+static inline bool sl_laned_reach_columns(
+        const struct sl_conv_shape *c, const struct sl_part *part, bool is_result, struct sl_reach *ret_reach)
+{
+        int64_t word = sizeof(float),
+                rows = c->batch * (is_result ? c->out_height * c->out_width * c->filters : c->height * c->width * c->channels);
+
+        return sl_reach_columns(part, SL_LANED_UNIT * word, c->groups * word, rows, ret_reach);
 }
 
 /* Of so many in groups of at most @most, of which none is much smaller than others: the next group. */

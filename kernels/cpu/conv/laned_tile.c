@@ -283,9 +283,24 @@ static void run_lanes(const struct sl_laned *l, const struct sl_binding *binding
         }
 }
 
+/* Of so many pixels, the lanes of the part's vectors; all of them lie in one piece. */
+static void activate(const struct sl_laned *l, const struct sl_part *blocks, int64_t pixels, float *y)
+{
+        int64_t width = (blocks->end - blocks->first) * VECTOR;
+
+        if (!l->shape.epilogue.activation)
+                return;
+        if (width >= l->shape.groups)
+                sl_cpu_epilogue_activate(&l->shape.epilogue, y, l->outputs, pixels, l->outputs);
+        else
+                sl_cpu_epilogue_activate(
+                        &l->shape.epilogue, y + blocks->first * VECTOR, l->shape.groups, pixels * l->shape.filters, width);
+}
+
 int SL_TILE(sl_laned_run)(const struct sl_laned *l, const struct sl_binding *binding)
 {
-        const int64_t height = l->shape.out_height, blocks = l->shape.groups > VECTOR ? l->shape.groups / VECTOR : 1;
+        const int64_t height = l->shape.out_height;
+        const struct sl_part blocks = sl_laned_blocks(&l->shape, binding->part, VECTOR);
         struct sl_part part = sl_part_along(binding->part, SL_AXIS_ROWS, l->shape.batch * height);
 
         for (int64_t unit = part.first; unit < part.end;) {
@@ -293,12 +308,9 @@ int SL_TILE(sl_laned_run)(const struct sl_laned *l, const struct sl_binding *bin
                 struct rows rows = {.sample = sample, .first = unit % height, .end = end - sample * height};
                 int64_t pixels = (end - unit) * l->shape.out_width;
 
-                for (int64_t block = 0; block < blocks; block++)
+                for (int64_t block = blocks.first; block < blocks.end; block++)
                         run_lanes(l, binding, &rows, block);
-                if (l->shape.epilogue.activation)
-                        sl_cpu_epilogue_activate(&l->shape.epilogue,
-                                (float *)binding->outputs[0] + unit * l->shape.out_width * l->outputs, l->outputs, pixels,
-                                l->outputs);
+                activate(l, &blocks, pixels, (float *)binding->outputs[0] + unit * l->shape.out_width * l->outputs);
                 unit = end;
         }
         return 0;

@@ -130,6 +130,23 @@ static double laned_winograd_seconds(const struct sl_core_figures *core, const v
                sl_cost_traffic(core, 4 * weights) + sl_cost_traffic(core, 2 * 4 * (inputs + products));
 }
 
+/* Samples are not cut: their tiles share what is transformed. */
+static int64_t laned_winograd_units(const void *state, uint32_t axis)
+{
+        const struct sl_laned_winograd *w = state;
+
+        return axis == SL_AXIS_COLUMNS ? sl_laned_columns(&w->shape) : 0;
+}
+
+static bool laned_winograd_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_conv_shape *c = &((const struct sl_laned_winograd *)state)->shape;
+        bool is_result = operand == SL_REACH_OUTPUT || (c->residual && operand == c->residual);
+
+        return part->axis == SL_AXIS_COLUMNS && (is_result || operand == 0) &&
+               sl_laned_reach_columns(c, part, is_result, ret_reach);
+}
+
 static int laned_winograd_run(const void *state, const struct sl_binding *binding)
 {
         return sl_laned_winograd_run(state, binding);
@@ -138,6 +155,8 @@ static int laned_winograd_run(const void *state, const struct sl_binding *bindin
 const struct sl_cpu_loop sl_cpu_laned_winograd = {.state_bytes = sizeof(struct sl_laned_winograd),
         .plan = laned_winograd_plan,
         .run = laned_winograd_run,
+        .units = laned_winograd_units,
+        .reach = laned_winograd_reach,
         .form = laned_winograd_form,
         .repack = laned_winograd_repack,
         .seconds = laned_winograd_seconds,

@@ -236,6 +236,7 @@ static void run_sample(const struct sl_laned_winograd *w, const struct sl_bindin
 {
         const struct sl_conv_shape *c = &w->shape;
         const int64_t blocks = c->groups > VECTOR ? c->groups / VECTOR : 1, all = w->tiles_down * w->tiles_across;
+        const struct sl_part mine = sl_laned_blocks(c, binding->part, VECTOR);
         float *scratch = binding->scratch;
         struct batch b = {.zeros = scratch + w->zeros_offset,
                 .inputs = scratch,
@@ -244,7 +245,7 @@ static void run_sample(const struct sl_laned_winograd *w, const struct sl_bindin
                 .blocks = blocks,
                 .vectors = (w->outputs + VECTOR - 1) / VECTOR / blocks};
 
-        for (b.block = 0; b.block < blocks; b.block++) {
+        for (b.block = mine.first; b.block < mine.end; b.block++) {
                 b.image = (const float *)binding->inputs[0] + sample * c->height * c->width * c->channels * c->groups +
                           b.block * VECTOR;
                 for (b.first = 0; b.first < all; b.first += w->tiles) {
@@ -254,6 +255,21 @@ static void run_sample(const struct sl_laned_winograd *w, const struct sl_bindin
         }
 }
 
+static void activate(const struct sl_laned_winograd *w, const struct sl_binding *binding)
+{
+        const struct sl_conv_shape *c = &w->shape;
+        const struct sl_part mine = sl_laned_blocks(c, binding->part, VECTOR);
+        int64_t pixels = c->batch * c->out_height * c->out_width, width = (mine.end - mine.first) * VECTOR;
+        float *y = binding->outputs[0];
+
+        if (!c->epilogue.activation)
+                return;
+        if (width >= c->groups)
+                sl_cpu_epilogue_activate(&c->epilogue, y, w->outputs, pixels, w->outputs);
+        else
+                sl_cpu_epilogue_activate(&c->epilogue, y + mine.first * VECTOR, c->groups, pixels * c->filters, width);
+}
+
 int SL_TILE(sl_laned_winograd_run)(const struct sl_laned_winograd *w, const struct sl_binding *binding)
 {
         const struct sl_conv_shape *c = &w->shape;
@@ -261,8 +277,6 @@ int SL_TILE(sl_laned_winograd_run)(const struct sl_laned_winograd *w, const stru
         memset((float *)binding->scratch + w->zeros_offset, 0, (size_t)(c->channels * c->groups + LANES) * sizeof(float));
         for (int64_t sample = 0; sample < c->batch; sample++)
                 run_sample(w, binding, sample);
-        if (c->epilogue.activation)
-                sl_cpu_epilogue_activate(
-                        &c->epilogue, binding->outputs[0], w->outputs, c->batch * c->out_height * c->out_width, w->outputs);
+        activate(w, binding);
         return 0;
 }

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-#define LANES_MAX 64 /* that have a bit of their own */
 
 struct product {
         int64_t lanes, rows, depth, columns; /* rows of one lane */
@@ -188,31 +187,6 @@ static void run_lanes(const struct product *p, const struct sl_binding *binding,
                 run_lane(p, binding, lane, cut ? NULL : binding->part);
 }
 
-/* Zeros are what is defined whatever was there before. Who has other columns of the lane leaves that to who has the first. */
-static void clear_lane(const struct product *p, const struct sl_binding *binding, int64_t lane, bool cut)
-{
-        int64_t n = p->rows * p->columns;
-
-        if (cut || !binding->part || binding->part->first == 0)
-                memset((float *)binding->outputs[0] + lane * n, 0, (size_t)n * sizeof(float));
-}
-
-/* Those that somebody looks at, as many at once as lie side by side. */
-static void run_busy_lanes(const struct product *p, const struct sl_binding *binding, const struct sl_part *all, bool cut)
-{
-        for (int64_t lane = all->first; lane < all->end;) {
-                struct sl_part busy = {.first = lane, .end = lane};
-
-                while (busy.end < all->end && !(binding->idle >> busy.end & 1))
-                        busy.end++;
-                if (busy.end > busy.first)
-                        run_lanes(p, binding, &busy, cut);
-                else
-                        clear_lane(p, binding, lane, cut);
-                lane = busy.end > busy.first ? busy.end : lane + 1;
-        }
-}
-
 /* Lanes are cut between, not inside of them. */
 static int product_run(const void *state, const struct sl_binding *binding)
 {
@@ -222,8 +196,6 @@ static int product_run(const void *state, const struct sl_binding *binding)
 
         if (p->lanes == 1)
                 run_lane(p, binding, 0, binding->part);
-        else if (binding->idle && p->lanes <= LANES_MAX)
-                run_busy_lanes(p, binding, &lanes, cut);
         else
                 run_lanes(p, binding, &lanes, cut);
         return 0;

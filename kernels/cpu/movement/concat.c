@@ -50,19 +50,36 @@ static bool concat_plan(const struct sl_node_desc *node, void *state, struct sl_
         return true;
 }
 
+/* Along rows all inputs, along columns some of them. */
+static struct sl_part inputs_of(const struct concat *c, const struct sl_part *part)
+{
+        return sl_part_along(part, SL_AXIS_COLUMNS, c->n_inputs);
+}
+
+static int64_t bytes_up_to(const struct concat *c, int64_t end)
+{
+        int64_t bytes = 0;
+
+        for (int64_t i = 0; i < end; i++)
+                bytes += (int64_t)c->row_bytes[i];
+        return bytes;
+}
+
 static int concat_run(const void *state, const struct sl_binding *binding)
 {
         const struct concat *c = state;
-        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, c->rows);
-        char *to = binding->outputs[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, c->rows), inputs = inputs_of(c, binding->part);
+        int64_t row_bytes = bytes_up_to(c, c->n_inputs);
+        char *row = (char *)binding->outputs[0] + rows.first * row_bytes + bytes_up_to(c, inputs.first);
 
-        for (uint32_t i = 0; i < c->n_inputs; i++)
-                to += (size_t)rows.first * c->row_bytes[i];
-        for (int64_t r = rows.first; r < rows.end; r++)
-                for (uint32_t i = 0; i < c->n_inputs; i++) {
+        for (int64_t r = rows.first; r < rows.end; r++, row += row_bytes) {
+                char *to = row;
+
+                for (int64_t i = inputs.first; i < inputs.end; i++) {
                         memcpy(to, (const char *)binding->inputs[i] + (size_t)r * c->row_bytes[i], c->row_bytes[i]);
                         to += c->row_bytes[i];
                 }
+        }
         return 0;
 }
 
@@ -70,17 +87,26 @@ static int64_t concat_units(const void *state, uint32_t axis)
 {
         const struct concat *c = state;
 
-        return axis == SL_AXIS_ROWS ? c->rows : 0;
+        return axis == SL_AXIS_ROWS ? c->rows : c->n_inputs;
 }
 
 static bool concat_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
 {
         const struct concat *c = state;
-        int64_t row_bytes = 0;
+        struct sl_part inputs = inputs_of(c, part), rows = sl_part_along(part, SL_AXIS_ROWS, c->rows);
+        int64_t row_bytes = bytes_up_to(c, c->n_inputs), first = bytes_up_to(c, inputs.first);
 
-        for (uint32_t i = 0; i < c->n_inputs; i++)
-                row_bytes += operand == SL_REACH_OUTPUT || operand == i ? (int64_t)c->row_bytes[i] : 0;
-        return sl_reach_rows(part, row_bytes, ret_reach);
+        if (operand != SL_REACH_OUTPUT) {
+                rows.end = (int64_t)operand >= inputs.first && (int64_t)operand < inputs.end ? rows.end : rows.first;
+                return sl_reach_rows(&rows, operand < c->n_inputs ? (int64_t)c->row_bytes[operand] : 0, ret_reach);
+        }
+        if (part->axis == SL_AXIS_ROWS)
+                return sl_reach_rows(part, row_bytes, ret_reach);
+        *ret_reach = (struct sl_reach){.first = first,
+                .bytes = bytes_up_to(c, inputs.end) - first,
+                .pitch = row_bytes,
+                .runs = inputs.end > inputs.first ? c->rows : 0};
+        return true;
 }
 
 const struct sl_cpu_loop sl_cpu_concat = {.state_bytes = sizeof(struct concat),

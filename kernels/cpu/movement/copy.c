@@ -88,7 +88,8 @@ DEFINE_MOVES(16, uint16_t)
 DEFINE_MOVES(32, uint32_t)
 DEFINE_MOVES(64, uint64_t)
 
-static void run_move(const struct copy *copy, const struct move *m, const struct sl_binding *binding)
+/* @part: along rows, or NULL. */
+static void run_move(const struct copy *copy, const struct move *m, const struct sl_part *part, const struct sl_binding *binding)
 {
         const char *from = binding->inputs[m->input];
         char *to = binding->outputs[m->output];
@@ -99,13 +100,13 @@ static void run_move(const struct copy *copy, const struct move *m, const struct
         to += m->to * copy->element_bytes;
         switch (copy->element_bytes) {
         case 1:
-                return move_8(&m->walk, binding->part, (uint8_t *)to, (const uint8_t *)from);
+                return move_8(&m->walk, part, (uint8_t *)to, (const uint8_t *)from);
         case 2:
-                return move_16(&m->walk, binding->part, (uint16_t *)to, (const uint16_t *)from);
+                return move_16(&m->walk, part, (uint16_t *)to, (const uint16_t *)from);
         case 4:
-                return move_32(&m->walk, binding->part, (uint32_t *)to, (const uint32_t *)from);
+                return move_32(&m->walk, part, (uint32_t *)to, (const uint32_t *)from);
         default:
-                return move_64(&m->walk, binding->part, (uint64_t *)to, (const uint64_t *)from);
+                return move_64(&m->walk, part, (uint64_t *)to, (const uint64_t *)from);
         }
 }
 
@@ -129,11 +130,13 @@ static void run_fill(const struct copy *copy, char *output)
 static int copy_run(const void *state, const struct sl_binding *binding)
 {
         const struct copy *copy = state;
+        const struct sl_part *part = binding->part;
+        struct sl_part moves = sl_part_along(part, SL_AXIS_COLUMNS, copy->n_moves);
 
         if (copy->fills)
                 run_fill(copy, binding->outputs[0]);
-        for (uint32_t i = 0; i < copy->n_moves; i++)
-                run_move(copy, &copy->moves[i], binding);
+        for (int64_t i = moves.first; i < moves.end; i++)
+                run_move(copy, &copy->moves[i], part && part->axis == SL_AXIS_ROWS ? part : NULL, binding);
         return 0;
 }
 
@@ -418,13 +421,65 @@ static bool copy_plan(const struct sl_node_desc *node, void *state, struct sl_cp
         return true;
 }
 
-/* A single move: several have units of their own. */
+/* A single move is cut along its walk, several are cut between. */
 static int64_t copy_units(const void *state, uint32_t axis)
 {
         const struct copy *copy = state;
 
-        return copy->n_moves == 1 && !copy->fills ? sl_walk_units(&copy->moves[0].walk, axis) : 0;
+        if (copy->fills)
+                return 0;
+        if (copy->n_moves == 1)
+                return sl_walk_units(&copy->moves[0].walk, axis);
+        return axis == SL_AXIS_COLUMNS ? copy->n_moves : 0;
+}
+
+/* False: it does not go one way through its memory. */
+static bool reach_of_move(
+        const struct copy *copy, const struct move *m, const struct sl_part *part, bool writes, struct sl_reach *ret_reach)
+{
+        if (!sl_walk_reach(&m->walk, part, writes ? 0 : 1, copy->element_bytes, ret_reach))
+                return false;
+        ret_reach->first += (writes ? m->to : m->from) * copy->element_bytes;
+        return true;
+}
+
+/* Of several moves, from the first byte to the last. */
+static void join_reaches(const struct sl_reach *more, struct sl_reach *reach)
+{
+        int64_t end = reach->first + (reach->runs - 1) * reach->pitch + reach->bytes,
+                more_end = more->first + (more->runs - 1) * more->pitch + more->bytes;
+
+        if (!more->runs)
+                return;
+        if (!reach->runs) {
+                *reach = *more;
+                return;
+        }
+        *reach = (struct sl_reach){.first = more->first < reach->first ? more->first : reach->first, .runs = 1};
+        reach->bytes = (more_end > end ? more_end : end) - reach->first;
+}
+
+static bool copy_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct copy *copy = state;
+        struct sl_part moves = sl_part_along(part, SL_AXIS_COLUMNS, copy->n_moves);
+        struct sl_reach reach = {.runs = 0}, more;
+        bool writes = operand >= SL_REACH_OUTPUT;
+
+        if (copy->fills)
+                return false;
+        for (int64_t i = moves.first; i < moves.end; i++) {
+                const struct move *m = &copy->moves[i];
+
+                if (writes ? m->output != operand - SL_REACH_OUTPUT : m->input != operand)
+                        continue;
+                if (!reach_of_move(copy, m, part->axis == SL_AXIS_ROWS ? part : NULL, writes, &more))
+                        return false;
+                join_reaches(&more, &reach);
+        }
+        *ret_reach = reach;
+        return true;
 }
 
 const struct sl_cpu_loop sl_cpu_copy = {
-        .state_bytes = sizeof(struct copy), .plan = copy_plan, .run = copy_run, .units = copy_units};
+        .state_bytes = sizeof(struct copy), .plan = copy_plan, .run = copy_run, .units = copy_units, .reach = copy_reach};

@@ -156,26 +156,9 @@ static int build_bodies(struct builder *builder, const struct sl_executable *exe
         return r;
 }
 
-/* Piece l is a constant of member l: no lane reads another's. */
-static bool is_laned(const struct sl_plan *plan, const struct sl_plan_step *source)
-{
-        const struct sl_plan_operand *matrices = &plan->operands[source->first_operand + 1];
-        const struct sl_plan_constant *constant;
-
-        if (source->op != SL_OP_MATMUL || source->n_inputs < 2 || matrices->place != SL_PLACE_CONSTANT ||
-                matrices->tensor.shape.rank != 3 || matrices->tensor.shape.dims[0] != plan->n_members)
-                return false;
-        constant = &plan->constants[matrices->index];
-        for (uint64_t l = 0; l < constant->n_pieces; l++)
-                if (plan->pieces[constant->first_piece + l].member != l)
-                        return false;
-        return constant->n_pieces > 1 && constant->n_pieces == plan->n_members;
-}
-
 static int build_step(struct builder *builder, struct sl_executable *executable, struct sl_executable_step *step)
 {
         executable->dynamic = executable->dynamic || step->source->dynamic;
-        step->is_laned = is_laned(builder->plan, step->source);
         if (!step->source->dynamic)
                 return compile_kernel(builder, executable, step);
         return step->source->n_bodies ? build_bodies(builder, executable, step) : 0;
@@ -234,6 +217,7 @@ static int build(struct builder *builder, uint64_t number, uint8_t *workspace, s
         r = build_steps(builder, executable);
         if (r < 0)
                 return r;
+        executable->skips = sl_lane_parts_find(executable);
         *ret_executable = sl_take(executable);
         return 0;
 }
@@ -261,6 +245,7 @@ struct sl_executable *sl_executable_free(struct sl_executable *executable)
                 for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
                         sl_executable_free(step->bodies[b]);
                 free(step->rounds);
+                free(step->lanes.runs);
         }
         free(executable->steps);
         free(executable->pointers);
@@ -307,7 +292,8 @@ uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
         uint64_t bytes = sizeof(struct sl_executable) + source->n_steps * sizeof(struct sl_executable_step);
 
         bytes += count_pointers(plan, source) * (sizeof(void *) + sizeof(struct sl_executable_patch));
-        bytes += (source->n_inputs + source->n_outputs) * sizeof(void *);
+        bytes +=
+                (source->n_inputs + source->n_outputs) * sizeof(void *) + sl_lane_parts_bytes(plan->info->n_lanes, source->n_steps);
         for (uint64_t i = 0; i < source->n_steps; i++) {
                 const struct sl_plan_step *step = &plan->steps[source->first_step + i];
 
@@ -386,15 +372,8 @@ int sl_executable_split(struct sl_executable *executable, uint32_t members, uint
 
 bool sl_executable_idle(struct sl_executable *executable, uint64_t idle)
 {
-        bool any = false;
-
-        for (uint32_t i = 0; i < executable->n_steps; i++) {
-                struct sl_executable_step *step = &executable->steps[i];
-
-                step->binding.idle = step->is_laned ? idle : 0;
-                any |= step->is_laned;
-        }
-        return any;
+        executable->idle = idle;
+        return executable->skips;
 }
 
 void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs)
@@ -423,13 +402,36 @@ static const struct sl_step_cut *cut_of(const struct sl_executable_step *step, c
         return &step->cuts[interpreter->room->cut];
 }
 
+/* What lanes need that somebody looks at, one part after the other. */
+static int launch_lanes(const struct sl_executable_step *step, uint64_t idle)
+{
+        const struct sl_runner *runner = step->session->backend->runner;
+        struct sl_binding binding = step->binding;
+        struct sl_part part;
+        uint32_t at = 0;
+        int r = 0;
+
+        while (r == 0 && sl_lane_parts_next(&step->lanes, idle, &at, &part)) {
+                binding.part = part.axis == SL_AXIS_NONE ? NULL : &part;
+                r = runner->launch(step->kernel, &binding);
+        }
+        return r;
+}
+
+static int launch_alone(const struct sl_executable *executable, const struct sl_executable_step *step)
+{
+        if (executable->idle && step->lanes.n_runs)
+                return launch_lanes(step, executable->idle);
+        return step->session->backend->runner->launch(step->kernel, &step->binding);
+}
+
 /* @ret_failed: of the steps that are launched at once, the one that failed. */
-static int launch(const struct sl_executable_step *step, uint32_t n, struct sl_interpreter *interpreter,
-        const struct sl_executable_step **ret_failed)
+static int launch(const struct sl_executable *executable, const struct sl_executable_step *step, uint32_t n,
+        struct sl_interpreter *interpreter, const struct sl_executable_step **ret_failed)
 {
         int r = n > 1 || cut_of(step, interpreter)->split.members > 1
                         ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
-                        : step->session->backend->runner->launch(step->kernel, &step->binding);
+                        : launch_alone(executable, step);
 
         if (__builtin_expect(r == -EINPROGRESS, 0)) {
                 interpreter->sessions->in_flight = step->session;
@@ -447,7 +449,7 @@ static int run_step(
 
         if (r < 0)
                 return r;
-        r = step->session ? launch(step, n, interpreter, &failed) : sl_interpreter_step(interpreter, executable, step);
+        r = step->session ? launch(executable, step, n, interpreter, &failed) : sl_interpreter_step(interpreter, executable, step);
         if (__builtin_expect(r < 0 && !interpreter->failed, 0))
                 interpreter->failed = failed->source;
         return r;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "backend.h"
+#include "lane_parts.h"
 #include "plan_map.h"
 #include "rounds_layout.h"
 #include "sessions.h"
@@ -40,7 +41,7 @@ struct sl_executable_step {
         int64_t stages; /* of each launch in parts */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
         struct sl_rounds_layout *rounds; /* of a step with bodies */
-        bool is_laned;                   /* a product of which each lane's matrix is its member's: idle ones may be left out */
+        struct sl_lane_parts lanes;      /* of a merged plan: what which lanes need of it */
 };
 
 struct sl_executable_patch {
@@ -63,6 +64,8 @@ struct sl_executable {
         const void **inputs; /* of a body: room for the ports of a round */
         void **outputs;
         uint64_t work;         /* of one round of a body: its steps that have kernels, in elementary steps of `ref` */
+        uint64_t idle;         /* lanes that nobody looks at, as bits */
+        bool skips;            /* there are steps that may be left out for such, in part or whole */
         uint64_t first_number; /* of its steps among all of the model's at this batch size: sl_plan_steps() */
 
         /* Of the run. */
@@ -93,8 +96,8 @@ void sl_executable_move(struct sl_executable *executable, uint8_t *workspace);
 int sl_executable_split(struct sl_executable *executable, uint32_t members, uint64_t *ret_scratch_bytes, struct sl_error *error);
 
 /*
- * From now on nobody looks at what lanes in @idle, as bits, give: steps that can leave them out. Between runs. Return: whether
- * there is such a step.
+ * From now on nobody looks at what lanes in @idle, as bits, give: parts of steps that they alone need are left out, unless a team
+ * computes the step. Between runs. Return: whether there are such parts.
  */
 bool sl_executable_idle(struct sl_executable *executable, uint64_t idle);
 

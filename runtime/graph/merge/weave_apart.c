@@ -59,43 +59,42 @@ int sl_weave_join(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_
         return r == 0 && form == SL_FORM_INNER ? sl_weave_reshape(weave, *ret_value, &folded, ret_value) : r;
 }
 
-/* @n parts along the axis, of @sizes. */
-static int split(struct sl_weave *weave, uint32_t value, uint32_t axis, const int64_t *sizes, uint32_t n, uint32_t *ret_values)
+/* One lane of the axis, of which each has @each. */
+static int slice_lane(struct sl_weave *weave, uint32_t value, uint32_t axis, int64_t each, uint32_t lane, uint32_t *ret_value)
 {
-        struct sl_weave_step step = {.op = SL_OP_SPLIT, .n_inputs = 1, .n_outputs = n, .inputs = {value}};
+        struct sl_weave_step step = {.op = SL_OP_SLICE, .n_inputs = 1, .inputs = {value}};
         char name[SL_NAME_BYTES];
-        int r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, axis);
+        int r = sl_attrs_set_ints(&step.attrs, SL_ATTR_STARTS, (const int64_t[]){lane * each}, 1);
 
-        if (n == 1) {
-                ret_values[0] = value;
-                return 0;
-        }
         memcpy(name, weave->graph->values[value].name, sizeof(name));
         step.name = name;
         if (r == 0)
-                r = sl_attrs_set_ints(&step.attrs, SL_ATTR_SPLIT, sizes, n);
-        return r < 0 ? r : sl_weave_add(weave, &step, ret_values);
+                r = sl_attrs_set_ints(&step.attrs, SL_ATTR_ENDS, (const int64_t[]){(lane + 1) * each}, 1);
+        if (r == 0)
+                r = sl_attrs_set_ints(&step.attrs, SL_ATTR_AXES, (const int64_t[]){axis}, 1);
+        return r < 0 ? r : sl_weave_add(weave, &step, ret_value);
 }
 
-/* Lanes in groups of as many as a Split has outputs. */
+/* A Split while it has as many outputs; else a Slice for each: Splits of Splits would copy twice, and whole groups for one lane. */
 static int split_lanes(struct sl_weave *weave, uint32_t value, uint32_t axis, int64_t each, uint32_t *ret_values)
 {
-        uint32_t n_groups = (weave->lanes + SL_NODE_OUTPUTS_MAX - 1) / SL_NODE_OUTPUTS_MAX, groups[SL_NODE_OUTPUTS_MAX];
-        int64_t sizes[SL_NODE_OUTPUTS_MAX], of_group[SL_NODE_OUTPUTS_MAX];
-        int r;
+        struct sl_weave_step step = {.op = SL_OP_SPLIT, .n_inputs = 1, .n_outputs = weave->lanes, .inputs = {value}};
+        int64_t sizes[SL_NODE_OUTPUTS_MAX];
+        char name[SL_NAME_BYTES];
+        int r = 0;
 
-        for (uint32_t i = 0; i < n_groups; i++) {
-                uint32_t left = weave->lanes - i * SL_NODE_OUTPUTS_MAX;
-
-                of_group[i] = left < SL_NODE_OUTPUTS_MAX ? left : SL_NODE_OUTPUTS_MAX;
-                sizes[i] = of_group[i] * each;
-        }
-        r = split(weave, value, axis, sizes, n_groups, groups);
-        for (uint32_t i = 0; i < SL_NODE_OUTPUTS_MAX; i++)
-                sizes[i] = each;
-        for (uint32_t i = 0; i < n_groups && r == 0; i++)
-                r = split(weave, groups[i], axis, sizes, (uint32_t)of_group[i], &ret_values[i * SL_NODE_OUTPUTS_MAX]);
-        return r;
+        for (uint32_t g = 0; weave->lanes > SL_NODE_OUTPUTS_MAX && g < weave->lanes && r == 0; g++)
+                r = slice_lane(weave, value, axis, each, g, &ret_values[g]);
+        if (weave->lanes > SL_NODE_OUTPUTS_MAX)
+                return r;
+        for (uint32_t g = 0; g < weave->lanes; g++)
+                sizes[g] = each;
+        memcpy(name, weave->graph->values[value].name, sizeof(name));
+        step.name = name;
+        r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, axis);
+        if (r == 0)
+                r = sl_attrs_set_ints(&step.attrs, SL_ATTR_SPLIT, sizes, weave->lanes);
+        return r < 0 ? r : sl_weave_add(weave, &step, ret_values);
 }
 
 int sl_weave_part(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_t value)
