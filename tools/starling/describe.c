@@ -229,7 +229,7 @@ static const char command_fuse_text[] =
         "starling-config(5)). This finds out what that is worth here: which of the models are of one architecture but for sizes, "
         "how much of them is one node for all when they are merged into one plan, where the common part ends and why, and what it takes "
         "to run them each in a workspace of its own (separate), one after another in one workspace (one job), and as a merged plan, "
-        "whose idle lanes are computed and discarded. Merged plans are made and measured as `starling serve` does it, in a child and "
+        "of whose idle lanes what can be is left out. Merged plans are made and measured as `starling serve` does it, in a child and "
         "with the same checks: their outputs are compared with those of the single plans.\n"
         "\n"
         "A FOLDER is a repository, of which all models are looked at, or one model's. Plans and tables go into the cache of plans, "
