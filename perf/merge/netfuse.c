@@ -79,23 +79,28 @@ static int memory_file(void)
         return fd;
 }
 
-static void compile(const struct bench *b, const struct sl_graph *graph, bool single, int fd)
+static int compile(const struct bench *b, const struct sl_graph *graph, bool single, int fd, struct sl_error *error)
 {
         struct sl_lower_options options;
         struct sl_lowered *lowered = NULL;
         struct sl_graph *copy = NULL;
-        struct sl_error error = {""};
+        int r;
 
         sl_lower_options_init(&options);
-        if (sl_lower_options_parse(&options, b->options.backend, &error) < 0)
-                copies_die("--backend", error.text);
+        if (sl_lower_options_parse(&options, b->options.backend, error) < 0)
+                copies_die("--backend", error->text);
         options.batch_max = b->options.batches[b->options.n_batches - 1];
         options.laned = single;
-        if (sl_graph_copy(graph, &copy) < 0 || sl_lower_finish(copy, &options, &error) < 0 ||
-                sl_lowered_new_in(copy, &options, NULL, fd, &lowered, &error) < 0 || sl_lowered_write(lowered, fd, &error) < 0)
-                copies_die(graph->name, error.text);
+        if (sl_graph_copy(graph, &copy) < 0)
+                copies_die("memory", "none left");
+        r = sl_lower_finish(copy, &options, error);
+        if (r == 0)
+                r = sl_lowered_new_in(copy, &options, NULL, fd, &lowered, error);
+        if (r == 0)
+                r = sl_lowered_write(lowered, fd, error);
         sl_lowered_free(lowered);
         sl_graph_free(copy);
+        return r;
 }
 
 static bool is_empty(int fd)
@@ -197,10 +202,13 @@ static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_
                 return;
         }
         from = sl_clock_ns();
-        compile(b, merged, false, whole);
+        r = compile(b, merged, false, whole, &error);
         b->made->merged_seconds = (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
         sl_graph_free(merged);
-        share(b, lanes, whole);
+        if (r < 0)
+                snprintf(b->made->cause, sizeof(b->made->cause), "%s", error.text);
+        else
+                share(b, lanes, whole);
 }
 
 /* Widths of heads as tasks have them: no two alike. */
@@ -212,6 +220,7 @@ static int64_t head_of(const struct options *options, uint32_t lane)
 static void make_plans(struct bench *b, uint32_t lanes)
 {
         const struct sl_graph *graphs[COPIES_MAX];
+        struct sl_error error = {""};
 
         for (uint32_t l = 0; l < lanes; l++) {
                 uint64_t from = sl_clock_ns();
@@ -221,7 +230,8 @@ static void make_plans(struct bench *b, uint32_t lanes)
                 if (!is_empty(b->plans.singles[l]))
                         continue;
                 from = sl_clock_ns();
-                compile(b, graphs[l], true, b->plans.singles[l]);
+                if (compile(b, graphs[l], true, b->plans.singles[l], &error) < 0)
+                        copies_die(b->options.model, error.text);
                 b->made->single_seconds += (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
         }
         if (lanes > 1)

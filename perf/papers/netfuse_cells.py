@@ -2,8 +2,8 @@
 """NetFuse's own experiments: copies of one network one after the other, in a process each, in some processes of several, and as one plan; and
 ONNX Runtime with a session for each, in one process.
 
-A cell is a network, a number of copies and a batch. It is *live on CPU* (one core, bench-netfuse), *live on GPU* where the host has one, or *not to be had
-here*, with the reason. Of the paper's figures only those that its text states can stand beside: the others are bars without numbers.
+A cell is a network, a number of copies and a batch. It is *live on CPU* (one core, bench-netfuse), *live on GPU* where the host has one, *not measured* since
+a round takes longer than --longest, or *not to be had here*, with the reason. Of the paper's figures only those that its text states can stand beside: the others are bars without numbers.
 """
 
 import json
@@ -150,7 +150,7 @@ def make_cell(name, lanes, said, found, peer, options):
     cell = {"network": name, "copies": lanes, "batch": found["batch"], "gpu": options.gpu}
     cause = found.get("cause") or said.get("cause") if "ways" not in found else None
     if cause:
-        return {**cell, "cpu": f"not to be had here: {cause}"}
+        return {**cell, "cpu": f"{'not measured' if 'cells' in said else 'not to be had here'}: {cause}"}
     ways = {"cpu": "live on CPU", "ways": found["ways"]}
     sequential, fused = seconds_of(found, "sequential"), seconds_of(found, "fused")
     if fused:
