@@ -129,15 +129,15 @@ static int show(const struct wish *wish, const struct sl_node_profile *profile, 
         return r;
 }
 
-/* The largest team that is asked for, and can be timed here, if it is; 0: all CPUs. */
+/* The largest team that is asked for, and can be timed here, if it is; 0: all CPUs, which are measured as a team in any case. */
 static uint32_t largest_team(const struct wish *wish)
 {
         uint32_t most = wish->teams.items[wish->teams.n - 1];
         cpu_set_t set;
 
-        if (wish->lowering.tune == SL_TUNE_OFF)
+        if (wish->lowering.tune == SL_TUNE_OFF && most > 1)
                 return most;
-        return sched_getaffinity(0, sizeof(set), &set) == 0 && most <= (uint32_t)CPU_COUNT(&set) ? most : 0;
+        return sched_getaffinity(0, sizeof(set), &set) == 0 && most > 1 && most <= (uint32_t)CPU_COUNT(&set) ? most : 0;
 }
 
 /* What the command line says goes before the model's configuration; so do its teams. */
