@@ -63,18 +63,13 @@ struct sl_graph_arena *sl_graph_arena_free(struct sl_graph_arena *arena)
         return NULL;
 }
 
-/* Zeros: calloc() does not clear again what is fresh from the kernel, which large pieces are. */
-static struct block *add_block(struct sl_graph_arena *arena, uint64_t bytes)
+/* @memory: of 2 lines more than the block has room for, or NULL. */
+static struct block *add_block(struct sl_graph_arena *arena, void *memory)
 {
-        struct block *block;
-        void *memory;
+        struct block *block = (struct block *)sl_align_up((uintptr_t)memory, SL_LINE_BYTES);
 
-        if (bytes > SIZE_MAX / 2)
-                return NULL;
-        memory = calloc(1, 2 * SL_LINE_BYTES + bytes);
         if (!memory)
                 return NULL;
-        block = (struct block *)sl_align_up((uintptr_t)memory, SL_LINE_BYTES);
         block->memory = memory;
         block->used_bytes = 0;
         block->next = arena->blocks;
@@ -90,21 +85,28 @@ static void *cut(struct block *block, uint64_t bytes)
         return piece;
 }
 
+/* calloc() does not clear again what is fresh from the kernel, which large pieces are. */
+static void *alloc_large(struct sl_graph_arena *arena, uint64_t bytes)
+{
+        struct block *own =
+                bytes > SIZE_MAX / 2 ? NULL : add_block(arena, calloc(1, 2 * SL_LINE_BYTES + sl_align_up(bytes, SL_LINE_BYTES)));
+
+        return own ? cut(own, bytes) : NULL;
+}
+
+/* Of a block for small pieces much may never be touched: each piece is cleared when it is cut. */
 void *sl_graph_arena_alloc(struct sl_graph_arena *arena, uint64_t bytes)
 {
-        if (bytes > PIECE_BYTES_MAX) {
-                struct block *own = add_block(arena, sl_align_up(bytes, SL_LINE_BYTES));
-
-                return own ? cut(own, bytes) : NULL;
-        }
+        if (bytes > PIECE_BYTES_MAX)
+                return alloc_large(arena, bytes);
         if (!arena->open || arena->open->used_bytes + sl_align_up(bytes, SL_LINE_BYTES) > BLOCK_BYTES) {
-                struct block *fresh = add_block(arena, BLOCK_BYTES);
+                struct block *fresh = add_block(arena, malloc(2 * SL_LINE_BYTES + BLOCK_BYTES));
 
                 if (!fresh)
                         return NULL;
                 arena->open = fresh;
         }
-        return cut(arena->open, bytes);
+        return memset(cut(arena->open, bytes), 0, bytes);
 }
 
 static struct copy *add_copy(struct sl_graph_arena *arena, const void *source, uint64_t bytes)
