@@ -90,7 +90,10 @@ static uint64_t chunk_bytes(uint64_t from, uint64_t end)
 /* Who makes pages ahead of this process makes as many as the file has. */
 static bool make_room(int fd, uint64_t end)
 {
-        return lengthen(fd, end) && (lengthen(fd, end + SL_HUGE_PAGES_AHEAD_BYTES) || true);
+        if (!lengthen(fd, end))
+                return false;
+        (void)lengthen(fd, end + SL_HUGE_PAGES_AHEAD_BYTES);
+        return true;
 }
 
 void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end)
