@@ -44,14 +44,29 @@ bool sl_cores_crowded(const struct sl_dispatcher_line *line)
         return cores && relaxed(&line->wanted) > cores;
 }
 
+bool sl_workers_compute(const struct sl_dispatcher_line *line)
+{
+        return relaxed(&line->computing) > 0; /* P2 */
+}
+
 bool sl_yield_helps(const struct sl_dispatcher_line *line)
 {
-        return sl_cores_crowded(line) && relaxed(&line->computing) == 0;
+        return sl_cores_crowded(line) && !sl_workers_compute(line);
 }
 
 bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns)
 {
         return !sl_cores_crowded(line) && relaxed(&line->late_ns) <= spin_ns;
+}
+
+bool sl_is_dispatcher_core(const struct sl_dispatcher_line *line, int core)
+{
+        return core >= 0 && relaxed(&line->core) == (uint32_t)core + 1;
+}
+
+void sl_dispatcher_bound(struct sl_dispatcher_line *line, int core)
+{
+        atomic_store_explicit(&line->core, (uint32_t)core + 1, memory_order_relaxed); /* P1 */
 }
 
 /* A store takes the line out of every client's cache. */

@@ -53,8 +53,17 @@ bool sl_cores_crowded(const struct sl_dispatcher_line *line);
 /* Crowded by clients alone: to let them run before it sleeps helps a client, as nobody would be kept from computing. */
 bool sl_yield_helps(const struct sl_dispatcher_line *line);
 
+/* P2: has a worker had a job of late? Who spins for long where it computes takes its core. Any thread. */
+bool sl_workers_compute(const struct sl_dispatcher_line *line);
+
 /* P2: is it likely that an answer comes while a client spins for @spin_ns? Any thread. */
 bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns);
+
+/* P2: is this the dispatcher's only core? Any thread. */
+bool sl_is_dispatcher_core(const struct sl_dispatcher_line *line, int core);
+
+/* P1. Dispatcher, once. */
+void sl_dispatcher_bound(struct sl_dispatcher_line *line, int core);
 
 /* P1. Dispatcher. */
 void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns, uint32_t computing);

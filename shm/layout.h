@@ -290,13 +290,15 @@ struct sl_dispatcher_line {
         _Atomic uint32_t cores;                 /* that the threads of the runtime and of its clients share; 0: not known */
         _Atomic uint32_t wanted;                /* threads that would run at once if all clients that wait spun */
         _Atomic uint32_t late_ns;               /* how long the dispatcher waits for a core, of late, when it has work */
-        _Atomic uint32_t computing;             /* workers that have jobs */
+        _Atomic uint32_t computing;             /* workers that have jobs, or 1 where one had of late */
+        _Atomic uint32_t core;                  /* 1 + the only core that the dispatcher runs on; 0: it has several */
 };
 static_assert(sizeof(struct sl_dispatcher_line) == 128, "one pair of lines");
 static_assert(offsetof(struct sl_dispatcher_line, cores) == 4, "");
 static_assert(offsetof(struct sl_dispatcher_line, wanted) == 8, "");
 static_assert(offsetof(struct sl_dispatcher_line, late_ns) == 12, "");
 static_assert(offsetof(struct sl_dispatcher_line, computing) == 16, "");
+static_assert(offsetof(struct sl_dispatcher_line, core) == 20, "");
 
 struct sl_catalogue {
         alignas(128) uint64_t magic;

@@ -7,6 +7,7 @@
  *     completion.c  ring -> flights -> application; the end of the runtime
  *     wait.c        until there is something in the ring
  *     infer.c       all of it for one request
+ *     aside.c       off the dispatcher's core
  *     event.c       the descriptor for event loops
  */
 #pragma once
@@ -32,6 +33,7 @@ struct starling_queue {
         uint32_t spin_ns;          /* how long the next wait spins, if spinning helps */
         uint64_t n_waits, n_spins; /* waits that found nothing at first; of these, that spun */
         uint64_t checked_ns;       /* when a sleeper last looked at the socket */
+        uint64_t aside_ns;         /* when its thread last left the dispatcher's core */
         uint32_t empty_polls;      /* since the last look at the socket */
         int event_fd;              /* an epoll instance; -1 until asked for */
         uint32_t number;           /* of the queue pair in the channel */
@@ -56,13 +58,6 @@ int sl_queue_wait(struct starling_queue *queue, uint64_t timeout_ns);
 
 /* Watches the completion bell and the socket of the connection of now, if the queue pair has an event_fd. Return: 0, -errno. */
 int sl_queue_watch(struct starling_queue *queue);
-
-/* Rings the dispatcher's doorbell if it sleeps: the fence and the look of doorbell.h, after something was published. */
-static inline void sl_queue_wake_dispatcher(const struct starling_queue *queue)
-{
-        if (__builtin_expect(sl_dispatcher_sleeps(queue->dispatcher), 0))
-                sl_doorbell_ring(queue->client->connection.doorbell);
-}
 
 /* The descriptor stops to tell. */
 static inline void sl_queue_disarm(struct starling_queue *queue)

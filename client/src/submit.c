@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "aside.h"
 #include "check.h"
 
 #include <errno.h>
@@ -99,6 +100,20 @@ static inline int fill(struct starling_queue *queue, const struct starling_reque
         return 0;
 }
 
+/* A dispatcher that wakes on this thread's core would take turns with it. */
+__attribute__((cold, noinline)) static void ring_dispatcher(struct starling_queue *queue)
+{
+        sl_doorbell_ring(queue->client->connection.doorbell);
+        sl_step_aside(queue);
+}
+
+/* Rings the dispatcher's doorbell if it sleeps: the fence and the look of doorbell.h, after something was published. */
+static inline void wake_dispatcher(struct starling_queue *queue)
+{
+        if (__builtin_expect(sl_dispatcher_sleeps(queue->dispatcher), 0))
+                ring_dispatcher(queue);
+}
+
 int starling_submit(struct starling_queue *queue, const struct starling_request *request, uint64_t *ret_id)
 {
         uint64_t id = 0;
@@ -113,7 +128,7 @@ int starling_submit(struct starling_queue *queue, const struct starling_request 
         if (r < 0)
                 return r;
         sl_submitter_publish(&queue->submitter, &queue->map);
-        sl_queue_wake_dispatcher(queue);
+        wake_dispatcher(queue);
         if (ret_id)
                 *ret_id = id;
         return 0;
@@ -142,7 +157,7 @@ int starling_submit_many(struct starling_queue *queue, const struct starling_req
                 return r;
         for (uint32_t i = 0; i < filled; i++)
                 sl_submitter_publish(&queue->submitter, &queue->map);
-        sl_queue_wake_dispatcher(queue);
+        wake_dispatcher(queue);
         return (int)filled;
 }
 
@@ -162,6 +177,6 @@ int starling_cancel(struct starling_queue *queue, uint64_t id)
 
         atomic_store_explicit(&queue->map.cancels[sl_flight_tag(id)], sl_flight_index(id) + 1, memory_order_release);
         atomic_store_explicit(&shared->cancellations, cancellations + 1, memory_order_release);
-        sl_queue_wake_dispatcher(queue);
+        wake_dispatcher(queue);
         return 0;
 }

@@ -2,7 +2,16 @@
 /*
  * Waiting for the completion ring: spin, yield or sleep, as the dispatcher's advice (shm/doorbell.h) and what came of it the last
  * times say. The owner thread of the queue pair.
+ *
+ * Whoever spins for as long as a sleep costs before it sleeps waits at most twice as long as it has to. A sleep costs the call that
+ * wakes it and the time until its core runs again, some tens of microseconds together; the dispatcher, whose sleeps cost the same,
+ * spins as long by default. That is so where the dispatcher answers: whose answer a worker computes is woken later than it takes to
+ * sleep, and that worker may want the core. How long a wait really spins is learned: longer while answers come within a spin or
+ * soon behind it, shorter when they do not.
+ *
+ * Sources: Karlin, Li, Manasse and Owicki, "Empirical studies of competitive spinning for a shared-memory multiprocessor" (1991).
  */
+#include "aside.h"
 #include "queue.h"
 
 #include "base/clock.h"
@@ -14,7 +23,10 @@
 #define SLEEP_SLICE_NS   (20 * SL_NS_PER_MS) /* between two looks at the socket of a sleeper */
 #define CROWDED_SLEEP_NS (1 * SL_NS_PER_MS)  /* at least, while more threads want to run than there are cores */
 #define SPIN_MIN_NS      2000u
-#define SPIN_MAX_NS      5000u
+#define SPIN_MAX_NS      50000u
+#define SPIN_SHARED_NS   5000u                /* at most, where workers compute */
+#define SLEEP_NEAR_NS    (4ull * SPIN_MAX_NS) /* that and what a sleep adds, for both sides */
+#define SPIN_AWAY_NS     20000u
 #define SPINS_PER_CLOCK  16
 #define YIELDS           8
 #define YIELD_LATE_NS    50000u
@@ -64,33 +76,64 @@ static bool yield_for_others(struct starling_queue *queue)
         return false;
 }
 
-/* Spins longer next time when it was worth it, shorter when the sleep came all the same. */
+static void learn_spin(struct starling_queue *queue, bool near)
+{
+        if (near)
+                queue->spin_ns = 2 * queue->spin_ns < SPIN_MAX_NS ? 2 * queue->spin_ns : SPIN_MAX_NS;
+        else
+                queue->spin_ns = queue->spin_ns / 2 > SPIN_MIN_NS ? queue->spin_ns / 2 : SPIN_MIN_NS;
+}
+
+/* Away from its core for longer than anything here takes: somebody else wants that core, most likely the one who answers. */
+static bool was_away(uint64_t looked_ns, uint64_t now_ns)
+{
+        return now_ns - looked_ns > SPIN_AWAY_NS;
+}
+
+static bool spin_until_ready(struct starling_queue *queue, uint64_t limit_ns)
+{
+        uint64_t begun_ns = sl_clock_ns(), looked_ns = begun_ns;
+
+        for (;;) {
+                bool ready = false;
+
+                for (int i = 0; i < SPINS_PER_CLOCK && !ready; i++) {
+                        sl_relax();
+                        ready = ring_ready(queue);
+                }
+                uint64_t now_ns = sl_clock_ns();
+
+                if (was_away(looked_ns, now_ns)) {
+                        queue->spin_ns = SPIN_MIN_NS;
+                        sl_step_aside(queue);
+                        return ready;
+                }
+                if (ready)
+                        learn_spin(queue, true);
+                if (ready || now_ns - begun_ns >= limit_ns)
+                        return ready;
+                looked_ns = now_ns;
+        }
+}
+
+static uint32_t spin_limit(const struct starling_queue *queue)
+{
+        return sl_workers_compute(queue->dispatcher) ? SPIN_SHARED_NS : SPIN_MAX_NS;
+}
+
 static bool spin_for_ring(struct starling_queue *queue, uint64_t limit_ns)
 {
-        uint32_t spin_ns = queue->spin_ns;
-        uint64_t start_ns = 0;
+        uint32_t most_ns = spin_limit(queue), spin_ns = queue->spin_ns < most_ns ? queue->spin_ns : most_ns;
 
         queue->n_waits++;
         if (ring_ready(queue))
                 return true;
         if (queue->may_spin && sl_yield_helps(queue->dispatcher))
                 return yield_for_others(queue);
-        if (!queue->may_spin || !sl_spin_helps(queue->dispatcher, spin_ns))
+        if (!queue->may_spin || !sl_spin_helps(queue->dispatcher, most_ns))
                 return false;
         queue->n_spins++;
-        do {
-                for (int i = 0; i < SPINS_PER_CLOCK; i++) {
-                        if (ring_ready(queue)) {
-                                queue->spin_ns = spin_ns * 2 < SPIN_MAX_NS ? spin_ns * 2 : SPIN_MAX_NS;
-                                return true;
-                        }
-                        sl_relax();
-                }
-                if (start_ns == 0)
-                        start_ns = sl_clock_ns();
-        } while (sl_clock_ns() - start_ns < (spin_ns < limit_ns ? spin_ns : limit_ns));
-        queue->spin_ns = spin_ns / 2 > SPIN_MIN_NS ? spin_ns / 2 : SPIN_MIN_NS;
-        return false;
+        return spin_until_ready(queue, spin_ns < limit_ns ? spin_ns : limit_ns);
 }
 
 /* A sleeper looks at the socket once in a slice: many short waits need no look each. */
@@ -113,9 +156,11 @@ static int sleep_until_ready(struct starling_queue *queue, uint64_t timeout_ns)
                 uint64_t left_ns = timeout_ns - waited_ns;
                 int r = sl_client_sleep(&queue->map, queue->reaper.head, left_ns < SLEEP_SLICE_NS ? left_ns : SLEEP_SLICE_NS);
 
+                waited_ns = sl_clock_ns() - start_ns;
+                if (r == 0)
+                        learn_spin(queue, waited_ns <= SLEEP_NEAR_NS);
                 if (r != -ETIMEDOUT)
                         return r;
-                waited_ns = sl_clock_ns() - start_ns;
         }
         return -ETIMEDOUT;
 }

@@ -31,6 +31,7 @@ struct fake_options {
         uint32_t wire_version; /* 0: the real one */
 
         /* What is said of a channel does not hold. */
+        uint32_t bound; /* 1 + the core that it says it is bound to; 0: none */
         bool wrong_request_header, wrong_response_header, impossible_dispatcher, impossible_shape;
 };
 

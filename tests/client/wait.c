@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 static void *release_late(void *runtime)
@@ -43,6 +44,70 @@ Test(wait, a_runtime_that_sleeps_is_woken)
                 submit_noops(&w, 1, 5);
                 cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
         }
+        world_leave(&w);
+}
+
+/* The first core of these. */
+static int first_of(const cpu_set_t *cores)
+{
+        int core = 0;
+
+        while (!CPU_ISSET(core, cores))
+                core++;
+        return core;
+}
+
+static void pin(const cpu_set_t *cores)
+{
+        cr_assert_eq(sched_setaffinity(0, sizeof(*cores), cores), 0);
+}
+
+static void expect_affinity(const cpu_set_t *cores)
+{
+        cpu_set_t now;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(now), &now), 0);
+        cr_expect(CPU_EQUAL(&now, cores));
+}
+
+/* The runtime sleeps, is rung for from its own core, and answers. Return: the core behind that. */
+static int ring_from(struct world *w, const cpu_set_t *from, const cpu_set_t *affinity)
+{
+        struct starling_completion c;
+        int core;
+
+        usleep(20000);
+        pin(from);
+        pin(affinity);
+        submit_noops(w, 1, 5);
+        core = sched_getcpu();
+        cr_assert_eq(starling_wait(w->queue, &c, 1, STARLING_FOREVER), 1);
+        return core;
+}
+
+Test(wait, whoever_rings_on_the_dispatchers_core_leaves_it_and_keeps_its_affinity)
+{
+        struct world w;
+        cpu_set_t all, one;
+        bool left = false;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+        if (CPU_COUNT(&all) < 2)
+                cr_skip_test("there is one core alone");
+        CPU_ZERO(&one);
+        CPU_SET(first_of(&all), &one);
+        world_place(&w);
+        w.fake.bound = 1 + (uint32_t)first_of(&all);
+        world_start(&w);
+        world_join(&w);
+        for (int i = 0; i < 20 && !left; i++) {
+                left = ring_from(&w, &one, &all) != first_of(&all);
+                expect_affinity(&all);
+        }
+        cr_expect(left);
+        cr_expect_eq(ring_from(&w, &one, &one), first_of(&all), "it has no other");
+        expect_affinity(&one);
+        pin(&all);
         world_leave(&w);
 }
 

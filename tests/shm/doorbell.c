@@ -259,3 +259,14 @@ Test(doorbell, spinning_helps_while_there_is_a_core_for_everybody_and_the_dispat
         sl_spin_advise(&line, 0, 3, 0, 0);
         cr_expect(sl_spin_helps(&line, 5000), "the cores are not known");
 }
+
+Test(doorbell, a_dispatcher_says_which_core_is_its_only_one)
+{
+        struct sl_dispatcher_line line = {0};
+
+        cr_expect_not(sl_is_dispatcher_core(&line, 0), "it has said nothing");
+        cr_expect_not(sl_is_dispatcher_core(&line, -1));
+        sl_dispatcher_bound(&line, 0);
+        cr_expect(sl_is_dispatcher_core(&line, 0));
+        cr_expect_not(sl_is_dispatcher_core(&line, 1));
+}

@@ -131,7 +131,7 @@ static uint32_t broadcast(struct sl_dispatcher *d)
 
 static uint32_t advance_once(struct sl_dispatcher *d)
 {
-        uint32_t done;
+        uint32_t done, jobs;
 
         if (d->options.decisions)
                 sl_decision_log_pass(d->options.decisions, d->pass.now_ns);
@@ -150,7 +150,9 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .ret_next_ns = &d->next_ns,
                 .decisions = d->options.decisions,
         };
-        return done + sl_scheduler_run(&schedule);
+        jobs = sl_scheduler_run(&schedule);
+        d->given += jobs - d->budget.jobs;
+        return done + jobs;
 }
 
 /* Broadcasts and schedules; what it computes itself makes room for more. */
@@ -471,8 +473,10 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
         d->options = *options;
         d->broadcasts.decisions = options->decisions;
         d->stats = sl_stats_dispatcher(options->stats, 0);
-        if (CPU_COUNT(&options->cpus) == 1)
+        if (CPU_COUNT(&options->cpus) == 1) {
                 sl_stats_dispatcher_pinned(options->stats, 0, sl_first_core(&options->cpus));
+                sl_dispatcher_bound(options->line, sl_first_core(&options->cpus));
+        }
         r = allocate(d, error);
         if (r == 0)
                 r = start_thread(d, error);

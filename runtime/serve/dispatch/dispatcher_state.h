@@ -48,6 +48,7 @@ struct sl_dispatcher {
         uint64_t gauges_shown_ns;
         struct sl_lateness lateness;
         uint64_t advised_ns;
+        uint32_t given;          /* jobs to workers, since that was last advised */
         uint32_t waiting;        /* queue pairs whose clients wait, as last counted */
         bool crowded;            /* as advised: more threads would run than there are cores */
         bool saturated;          /* and after this pass workers have all that they can take */

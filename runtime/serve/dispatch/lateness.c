@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 /* A look weighs a quarter: what was once late is forgotten after some ten looks. */
-uint64_t sl_lateness_forget(uint64_t late_ns, uint64_t waited_ns, uint64_t turns)
+uint64_t sl_lateness_forget(uint64_t late_ns, uint64_t waited_ns, uint64_t turns, uint64_t entries)
 {
-        uint64_t now_ns = turns ? waited_ns / turns : 0;
+        uint64_t times = turns > entries ? turns : entries, now_ns = times ? waited_ns / times : 0;
 
         return (3 * late_ns + now_ns) / 4;
 }
@@ -40,13 +40,14 @@ void sl_lateness_deinit(struct sl_lateness *lateness)
         lateness->fd = -1;
 }
 
-uint32_t sl_lateness_read(struct sl_lateness *lateness)
+uint32_t sl_lateness_read(struct sl_lateness *lateness, uint64_t entries)
 {
         uint64_t waited_ns, turns;
 
         if (lateness->fd < 0 || read_waits(lateness, &waited_ns, &turns) < 0)
                 return 0;
-        lateness->late_ns = sl_lateness_forget(lateness->late_ns, waited_ns - lateness->waited_ns, turns - lateness->turns);
+        lateness->late_ns =
+                sl_lateness_forget(lateness->late_ns, waited_ns - lateness->waited_ns, turns - lateness->turns, entries);
         lateness->waited_ns = waited_ns;
         lateness->turns = turns;
         return lateness->late_ns < UINT32_MAX ? (uint32_t)lateness->late_ns : UINT32_MAX;

@@ -13,26 +13,36 @@
 
 #define ADVISE_STEP_NS (10 * SL_NS_PER_MS)
 
+struct clients_counted {
+        uint32_t waiting;
+        uint32_t entries; /* since the last count */
+};
+
 /* A queue pair whose client waits, or did: it has requests in flight, or had an entry since the last count. */
-static bool waits(struct sl_queue *queue)
+static void count_queue(struct sl_queue *queue, struct clients_counted *counted)
 {
-        bool waits = queue->in_flight || queue->head != queue->counted_head;
+        uint32_t entries = queue->head - queue->counted_head;
 
         queue->counted_head = queue->head;
-        return waits;
+        counted->entries += entries;
+        counted->waiting += queue->in_flight || entries;
 }
 
-static uint32_t count_waiting(struct sl_dispatcher *d)
+static struct clients_counted count_clients(struct sl_dispatcher *d)
 {
-        uint32_t n = 0;
+        struct clients_counted counted = {0};
 
         for (uint32_t i = 0; i < d->n_hot; i++)
-                n += waits(d->hot[i]);
-        return n;
+                count_queue(d->hot[i], &counted);
+        return counted;
 }
 
-static uint32_t count_computing(const struct sl_dispatcher *d)
+/* Where one entry in so many at least was for workers, they count, whether one has a job just now or not. */
+#define GIVEN_SHARE 8u
+
+static uint32_t count_computing(struct sl_dispatcher *d, uint32_t entries)
 {
+        bool computed = d->given > entries / GIVEN_SHARE;
         uint32_t n = 0;
 
         for (const struct sl_model *model = d->models; model; model = model->next)
@@ -41,7 +51,8 @@ static uint32_t count_computing(const struct sl_dispatcher *d)
         for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)
                 for (uint32_t i = 0; i < bundle->n_carriers; i++)
                         n += bundle->carriers[i]->n_launches > 0;
-        return n;
+        d->given = 0;
+        return n ? n : computed;
 }
 
 static bool overlap(const cpu_set_t *a, const cpu_set_t *b)
@@ -77,11 +88,13 @@ void sl_spin_advice_give(struct sl_dispatcher *d, uint64_t now_ns)
         if (now_ns - d->advised_ns < ADVISE_STEP_NS)
                 return;
 
-        d->waiting = count_waiting(d);
+        struct clients_counted clients = count_clients(d);
 
-        uint32_t computing = count_computing(d), wanted = d->waiting + count_own(d, computing);
+        d->waiting = clients.waiting;
+
+        uint32_t computing = count_computing(d, clients.entries), wanted = d->waiting + count_own(d, computing);
 
         d->advised_ns = now_ns;
         d->crowded = d->options.cores && wanted > d->options.cores;
-        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness), computing);
+        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness, clients.entries), computing);
 }
