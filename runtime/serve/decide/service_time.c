@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service_time.h"
 
-/* One job in four's weight: ten jobs forget a cold start, one job that was preempted changes little. */
+/* One job in four's weight: ten jobs forget a cold start. */
 #define LEARNING_RATE 0.25
+/* Beyond so many times what is known a job was preempted, most likely, and counts as that: it changes little, and who really takes
+ * longer is known after a few. */
+#define OUTLIER       4
 
 static uint32_t samples_bucket(uint32_t samples)
 {
@@ -18,6 +21,8 @@ void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint
         double *known = &times->sample_ns[samples_bucket(samples)];
         double sample_ns = (double)ns / (samples ? samples : 1);
 
+        if (*known > 0 && sample_ns > OUTLIER * *known)
+                sample_ns = OUTLIER * *known;
         *known = *known > 0 ? *known + LEARNING_RATE * (sample_ns - *known) : sample_ns;
 }
 

@@ -18,6 +18,9 @@ struct sl_task_queue;
 /* About what it takes until a thread runs that slept: behind a job that is expected to take no longer another one may wait. */
 #define SL_LIGHT_NS (100 * SL_NS_PER_US)
 
+/* About what the call takes that wakes one. */
+#define SL_WAKE_CALL_NS (5 * SL_NS_PER_US)
+
 struct sl_handout {
         const struct sl_schedule *schedule;
         struct sl_model *model;

@@ -6,7 +6,9 @@
 #include "model.h"
 
 /* So many jobs forget a slowest one by about two thirds. */
-#define MEMORY_JOBS 32u
+#define MEMORY_JOBS  32u
+/* Together they take some thousandths of a second: who is preempted more than once in that is no place for a job. */
+#define DOUBTED_JOBS 1024u
 
 /* The client of the only request waits, whether it was counted already or not. */
 bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting)
@@ -14,8 +16,23 @@ bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting)
         return in_flight == 1 && cores && cores <= 1 + (waiting ? waiting : 1);
 }
 
+/* A slow job that says something about whoever ran it, and nothing about the model. */
+static bool is_mishap(struct sl_inline_gauge *gauge, bool slow)
+{
+        bool forgiven = slow && gauge->doubted == 0;
+
+        if (slow)
+                gauge->doubted = DOUBTED_JOBS;
+        else
+                gauge->doubted -= gauge->doubted > 0;
+        return forgiven;
+}
+
 void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
 {
+        if (is_mishap(gauge, ns > 2 * limit_ns))
+                return;
+
         uint64_t faded_ns = gauge->slowest_ns - gauge->slowest_ns / MEMORY_JOBS;
 
         gauge->slowest_ns = ns > faded_ns ? ns : faded_ns;

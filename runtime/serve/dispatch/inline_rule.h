@@ -10,10 +10,13 @@
  *     the only request  in flight, as one segment, has SL_INLINE_ALONE_NS in place of `inline_us`, where those who wait have all cores but
  *                       the dispatcher's: a worker would have to take one from them first
  *     a slow job        of more than twice `inline_us` ends it for its model at once, until the slowest is below `inline_us` again;
- *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed
+ *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed. The first one is not
+ *                       held against the model, nor one behind 1,024 others: whoever computes is preempted once in a while
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
- *                       a worker: that long the dispatcher is away at most
- *     what is left      goes to the workers, and so does all else; of an only request it is the next pass's, as long as it is that
+ *                       a worker: that long the dispatcher is away at most. Answers are harvested after each `inline_us` of it
+ *     what is left      is the next pass's where that has done it before a woken thread would run (SL_LIGHT_NS), or in less time than the
+ *                       calls take that wake its workers (SL_WAKE_CALL_NS each), and of an only request as long as it is that; otherwise
+ *                       it goes to the workers, and so does all else
  *
  * Dispatcher only; pure but for the learning.
  */
@@ -30,6 +33,7 @@ struct sl_ensemble;
 
 struct sl_inline_gauge {
         uint64_t slowest_ns; /* of recent jobs; 0: none */
+        uint32_t doubted;    /* so many jobs have to come before a slow one is forgiven; 0: it is */
         bool slow;           /* one took more than twice the limit, and the slowest is not below the limit yet */
 };
 

@@ -84,7 +84,8 @@ static uint32_t run_class(const struct sl_schedule *schedule, uint32_t priority,
 {
         const struct sl_inline_budget *budget = schedule->budget;
         bool computes = budget->left_ns > 0 && !more_urgent_waits;
-        uint32_t jobs = run_workers(schedule, priority, computes || budget->kept);
+        bool keeps = budget->kept && (budget->keeps || budget->kept_class == priority);
+        uint32_t jobs = run_workers(schedule, priority, computes || keeps);
 
         if (!computes)
                 return jobs;

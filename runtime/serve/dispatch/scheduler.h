@@ -43,10 +43,11 @@ bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *t
 struct sl_inline_budget {
         uint64_t limit_ns; /* of one job: `inline_us` */
         uint64_t left_ns;
-        bool keeps;      /* what it does not come to in this pass may wait for the next one */
-        bool kept;       /* and does: it is not for workers */
-        uint32_t jobs;   /* computed in the last run: their answers wait */
-        uint64_t now_ns; /* when the last of them ended */
+        bool keeps;          /* what it does not come to in this pass may wait for the next one */
+        bool kept;           /* and does: it is not for workers */
+        uint32_t kept_class; /* that what is kept is of; of an only request it is all */
+        uint32_t jobs;       /* computed in the last run: their answers wait */
+        uint64_t now_ns;     /* when the last of them ended */
 };
 
 /* What a list of models (through `next_busy`) is given out with, some of which are in one of these bundles. */

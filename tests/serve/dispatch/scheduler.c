@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "executor.h"
 #include "fixture.h"
 #include "let.h"
@@ -132,14 +133,19 @@ static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
         wait_with_priority(crew, tag, samples, 0);
 }
 
-static uint32_t run(struct crew *crew)
+static uint32_t run_at(struct crew *crew, uint64_t now_ns)
 {
         return sl_scheduler_run(&(struct sl_schedule){.models = crew->model,
                 .run = ++crew->run,
                 .budget = &crew->budget,
                 .accumulator = crew->f->accumulator,
-                .now_ns = 1,
+                .now_ns = now_ns,
                 .ret_next_ns = &crew->next_ns});
+}
+
+static uint32_t run(struct crew *crew)
+{
+        return run_at(crew, 1);
 }
 
 static void give_all(struct crew *crew)
@@ -585,6 +591,122 @@ Test(scheduler, of_several_the_dispatcher_computes_the_shortest_first)
         longer.model->next_busy = NULL;
         crew_deinit(&longer);
         crew_deinit(&shorter);
+}
+
+/* Two models, of which the dispatcher has time for the first alone. */
+static void leave_second(struct crew *first, struct crew *second, uint64_t second_ns, uint64_t left_ns)
+{
+        crew_init(first, 1);
+        crew_init(second, 1);
+        first->model->next_busy = second->model;
+        wait_inline(first, 0, 0, 1000);
+        wait_inline(second, 0, 0, second_ns);
+        allow(first, left_ns);
+        give_all(first);
+}
+
+static void end_pair(struct crew *first, struct crew *second)
+{
+        first->model->next_busy = NULL;
+        crew_deinit(first);
+        crew_deinit(second);
+}
+
+Test(scheduler, what_the_next_pass_has_done_before_a_thread_would_run_is_not_given_to_workers)
+{
+        struct crew first, second;
+
+        leave_second(&first, &second, 90000, 40000);
+        cr_expect_eq(first.inliner.given, 1);
+        cr_expect_eq(second.inliner.given, 0);
+        cr_expect_eq(second.workers[0].given, 0);
+        cr_expect(first.budget.kept);
+        allow(&first, 100000);
+        give_all(&first);
+        cr_expect_eq(second.inliner.given, 1);
+        end_pair(&first, &second);
+
+        leave_second(&first, &second, 110000, 40000);
+        cr_expect_eq(second.workers[0].given, 1, "that takes longer");
+        end_pair(&first, &second);
+}
+
+Test(scheduler, what_a_whole_pass_does_not_suffice_for_is_a_workers)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        wait_inline(&crew, 0, 0, 60000);
+        allow(&crew, 50000);
+        give_all(&crew);
+        cr_expect_eq(crew.inliner.given, 0);
+        cr_expect_eq(crew.workers[0].given, 1);
+        crew_deinit(&crew);
+}
+
+/* 31 calls that each wake a thread take longer. */
+Test(scheduler, what_takes_less_than_waking_all_of_its_workers_is_kept)
+{
+        struct crew crews[32];
+
+        for (uint32_t i = 0; i < 32; i++) {
+                crew_init(&crews[i], 1);
+                wait_inline(&crews[i], 0, 0, 4000);
+                if (i)
+                        crews[i - 1].model->next_busy = crews[i].model;
+        }
+        allow(&crews[0], 4000);
+        give_all(&crews[0]);
+        cr_expect_eq(crews[0].inliner.given, 1);
+        for (uint32_t i = 0; i < 32; i++)
+                cr_expect_eq(crews[i].workers[0].given, 0, "model %u", i);
+        for (uint32_t i = 0; i < 32; i++) {
+                crews[i].model->next_busy = NULL;
+                crew_deinit(&crews[i]);
+        }
+}
+
+Test(scheduler, what_is_kept_in_one_class_keeps_nothing_of_another_from_workers)
+{
+        struct crew first, second, urgent;
+
+        crew_init(&first, 1);
+        crew_init(&second, 1);
+        crew_init(&urgent, 1);
+        urgent.model->next_busy = first.model;
+        first.model->next_busy = second.model;
+        wait_inline(&urgent, 0, 0, 1000);
+        wait_inline(&first, 0, 0, 90000);
+        wait_inline(&second, 0, 1, 1000);
+        allow(&urgent, 40000);
+        give_all(&urgent);
+        cr_expect_eq(urgent.inliner.given, 1);
+        cr_expect_eq(first.workers[0].given, 0);
+        cr_expect_eq(second.workers[0].given, 1);
+        urgent.model->next_busy = NULL;
+        end_pair(&first, &second);
+        crew_deinit(&urgent);
+}
+
+/* Who has an answer is told before another job of that length: here any job is as long. */
+Test(scheduler, a_run_computes_no_longer_than_a_job_may_take)
+{
+        struct crew first, second;
+
+        crew_init(&first, 1);
+        crew_init(&second, 1);
+        first.model->next_busy = second.model;
+        wait_inline(&first, 0, 0, 1000);
+        wait_inline(&second, 0, 0, 2000);
+        first.budget = (struct sl_inline_budget){.limit_ns = 1, .left_ns = SECOND_NS};
+        run_at(&first, sl_clock_ns());
+        cr_expect_eq(first.inliner.given, 1);
+        cr_expect_eq(second.inliner.given, 0);
+        cr_expect_eq(second.workers[0].given, 0);
+        cr_expect_gt(first.budget.left_ns, 0);
+        run_at(&first, sl_clock_ns());
+        cr_expect_eq(second.inliner.given, 1);
+        end_pair(&first, &second);
 }
 
 /* A task that shares no job leaves what was gathered with it to the next decision of the round, which was made for other tasks. */
