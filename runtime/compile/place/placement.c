@@ -309,6 +309,19 @@ static bool gathers_pixels(uint32_t op)
 }
 
 /*
+ * Filters count for each sample, as all else does: what one size of a model reads in one layout and another one in the other has no
+ * form that suits both, and runs on reference code.
+ */
+static uint64_t filters_of_samples(const struct sl_node_desc *desc)
+{
+        const struct sl_shape *x = &desc->inputs[0].shape;
+
+        if (!is_convolution(desc->op) || !x->rank || x->dims[0] < 2)
+                return 0;
+        return (uint64_t)(x->dims[0] - 1) * sl_tensor_bytes(&desc->inputs[1]);
+}
+
+/*
  * A convolution that reads PLAIN and writes CHANNELS_LAST: kernels for few channels can. All others turn the input in scratch,
  * which is a reorder as well, and those behind a reorder have more algorithms.
  */
@@ -330,7 +343,7 @@ static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, co
         if (way->backend == walk->ref)
                 cost += REF_COST * touched_bytes(&walk->desc) + sl_op_multiply_adds(&walk->desc);
         else if (way->out == SL_LAYOUT_PLAIN && gathers_pixels(node->op))
-                cost += touched_bytes(&walk->desc) + sl_op_multiply_adds(&walk->desc) / 16;
+                cost += touched_bytes(&walk->desc) + filters_of_samples(&walk->desc) + sl_op_multiply_adds(&walk->desc) / 16;
         else
                 cost += turn_cost(node, way, &walk->desc.inputs[0]);
         return cost;
