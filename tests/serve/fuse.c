@@ -340,6 +340,57 @@ Test(merge, nothing_is_merged_beyond_the_bound, .timeout = 60)
         cr_expect_null(strstr(service.log, "bundle-merged"), "%s", service.log);
 }
 
+static const char *find_last(const char *log, const char *text)
+{
+        const char *last = NULL;
+
+        for (const char *at = strstr(log, text); at; at = strstr(at + 1, text))
+                last = at;
+        return last;
+}
+
+/* Waits until the last line with @text is one that comes behind the last with @before. */
+static void expect_log_behind(struct service *service, const char *text, const char *before)
+{
+        const char *last = NULL, *first = NULL;
+
+        for (uint32_t i = 0; i < 2000 && !(last && first && last > first); i++) {
+                usleep(10000);
+                pthread_mutex_lock(&service->log_lock);
+                last = find_last(service->log, text);
+                first = find_last(service->log, before);
+                pthread_mutex_unlock(&service->log_lock);
+        }
+        cr_assert(last && first && last > first, "\"%s\" does not come behind \"%s\": %s", text, before, service->log);
+}
+
+/* A client has all of the memory while a member goes, so that the others cannot be merged anew; then it leaves. */
+Test(merge, what_was_refused_for_memory_is_merged_once_there_is_some, .timeout = 60)
+{
+        struct starling_error error = {""};
+        struct starling_client *admin, *rich;
+        struct starling_tensor tensor;
+        struct service service;
+
+        service_init(&service);
+        service.options.inline_ns = 0;
+        service.options.memory_max = 1100ull << 20;
+        service.options.compile_memory_bytes = 512ull << 20;
+        copy_models(&service, 1);
+        start(&service);
+        service_expect_log(&service, "bundle-merged model=c0 models=4");
+        service_expect_log(&service, "bundle-merged model=c1 models=4");
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        rich = service_connect(&service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_tensor_alloc(rich, STARLING_F32, 2, (const uint32_t[]){125, 1 << 20}, &tensor), 0);
+        cr_assert_eq(starling_admin_unload(admin, "c6", &error), 0, "%s", error.text);
+        service_expect_log(&service, "bytes are wanted");
+        starling_close(rich);
+        expect_log_behind(&service, "bundle-merged model=c0 models=3", "bytes are wanted");
+        starling_close(admin);
+        service_stop(&service);
+}
+
 /* Those that are sent to stay as they are. */
 static void change_the_last(struct service *service, struct starling_client *admin, uint32_t round)
 {

@@ -42,10 +42,10 @@ struct sl_bundle_home {
         struct sl_bundles *bundles;
         struct sl_bundle_home *next;
         uint64_t family[2], circle;
-        uint32_t n_models; /* those that load among them */
-        uint32_t n_named;  /* threads that have got a name */
-        uint64_t joins;    /* models that have ever come, of all bundles before it too */
-        uint64_t seen;     /* the merger's */
+        uint32_t n_models;    /* those that load among them */
+        uint32_t n_named;     /* threads that have got a name */
+        uint64_t joins;       /* models that have ever come, of all bundles before it too */
+        uint64_t seen, lacks; /* the merger's */
         struct sl_carrier *inliner;
         struct put_blocks inliner_put;
         uint32_t n_seats;
@@ -227,6 +227,11 @@ uint64_t sl_bundle_joins(const struct sl_bundle *bundle)
 uint64_t *sl_bundle_seen(struct sl_bundle *bundle)
 {
         return &home_of(bundle)->seen;
+}
+
+uint64_t *sl_bundle_lacks(struct sl_bundle *bundle)
+{
+        return &home_of(bundle)->lacks;
 }
 
 struct sl_carrier *sl_bundle_carrier(const struct sl_bundle *bundle, uint32_t i)

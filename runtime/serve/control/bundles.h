@@ -64,8 +64,10 @@ struct sl_bundle *sl_bundles_next(const struct sl_bundles *bundles, const struct
 /* What tells the models that it has had, and those that it has, from others: it changes when one joins. */
 uint64_t sl_bundle_joins(const struct sl_bundle *bundle);
 
-/* The merger's: members that it has seen last, as it counts them. */
+/* The merger's: members that it has seen last, as it counts them, and memory that there was not for merging these; 0: that there
+ * was. */
 uint64_t *sl_bundle_seen(struct sl_bundle *bundle);
+uint64_t *sl_bundle_lacks(struct sl_bundle *bundle);
 
 /* The carrier that is @i-th, that of the dispatcher behind the others; NULL: there are no more. */
 struct sl_carrier *sl_bundle_carrier(const struct sl_bundle *bundle, uint32_t i);

@@ -108,6 +108,14 @@ static uint64_t sign_members(const struct sl_bundle *bundle, const struct sl_mer
         return sum | 1;
 }
 
+/* Where memory was refused, it is asked for again when there is as much. */
+static bool has_memory_now(const struct sl_merger *m, struct sl_bundle *bundle)
+{
+        uint64_t lacks = *sl_bundle_lacks(bundle);
+
+        return lacks && lacks <= sl_memory_left(m->registry->options.memory);
+}
+
 /* A bundle with others than it was merged with last, or was not. */
 static struct sl_bundle *find_bundle(const struct sl_merger *m, struct sl_merger_members *ret_members)
 {
@@ -116,7 +124,7 @@ static struct sl_bundle *find_bundle(const struct sl_merger *m, struct sl_merger
         while ((bundle = sl_bundles_next(&m->registry->bundles, bundle))) {
                 if (!find_members(m, bundle, ret_members) || ret_members->n < 2)
                         continue;
-                if (*sl_bundle_seen(bundle) != sign_members(bundle, ret_members))
+                if (*sl_bundle_seen(bundle) != sign_members(bundle, ret_members) || has_memory_now(m, bundle))
                         return bundle;
         }
         return NULL;
@@ -222,6 +230,16 @@ static struct sl_lower_options lowering_of(const struct sl_merger *m)
         return lowering;
 }
 
+/* What is refused is remembered. */
+static int check_memory(struct sl_merger *m, uint64_t bytes, struct sl_error *error)
+{
+        int r = sl_memory_check(m->registry->options.memory, bytes, error);
+
+        if (r < 0)
+                *sl_bundle_lacks(m->bundle) = bytes;
+        return r;
+}
+
 static int begin_fuse(struct sl_merger *m, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = m->registry->options.runtime;
@@ -244,7 +262,9 @@ static int begin_fuse(struct sl_merger *m, struct sl_error *error)
         for (uint32_t i = 0; i < m->members.n; i++)
                 members[i] = (struct sl_fuse_member){.path = m->members.specs[i]->path, .plan = m->members.plans[i]};
         bytes = sl_fuse_bytes(&options);
-        r = sl_memory_take(m->registry->options.memory, SL_MEMORY_COMPILERS, bytes, error);
+        r = check_memory(m, bytes, error);
+        if (r == 0)
+                r = sl_memory_take(m->registry->options.memory, SL_MEMORY_COMPILERS, bytes, error);
         if (r < 0)
                 return r;
         m->compiler_bytes = bytes;
@@ -270,6 +290,8 @@ static int promise(
                 plans += sl_plan_identity(m->result.blocks[i].plan).bytes;
         *ret_bytes = bytes + plans;
         r = check_bound(m, *ret_bytes, error);
+        if (r == 0)
+                r = check_memory(m, *ret_bytes, error);
         if (r == 0)
                 r = sl_memory_take(memory, SL_MEMORY_WORKERS, bytes, error);
         if (r < 0)
@@ -378,6 +400,7 @@ static void begin_merge(struct sl_merger *m)
         if (!bundle)
                 return;
         *sl_bundle_seen(bundle) = sign_members(bundle, &members);
+        *sl_bundle_lacks(bundle) = 0;
         m->bundle = bundle;
         m->members = members;
         sl_merger_members_hold(&m->members);

@@ -8,8 +8,8 @@
  *       +-- a member comes, goes or changes ---------------+--------------------------------+-- nothing pays ----------+--> put
  *
  * Blocks leave by themselves with a member of theirs; the others go on by their own plans, and are merged anew. What a merged plan
- * takes besides its members' is promised like any plan, and at most `fuse_bytes` for a bundle. Control thread only; nothing waits,
- * but for threads that are freed while they work.
+ * takes besides its members' is promised like any plan, and at most `fuse_bytes` for a bundle. A bundle for which memory_max had no
+ * room is merged once there is as much. Control thread only; nothing waits, but for threads that are freed while they work.
  */
 #pragma once
 
