@@ -13,9 +13,11 @@
 
 /*
  * A constant input in the form that a backend wants. `form` is opaque bytes of the backend (for oneDNN: the memory
- * descriptor), position-independent, and goes into the plan file; form_bytes 0 means "as in the node's own tensor".
+ * descriptor), position-independent, and goes into the plan file; form_bytes 0 means "as in the node's own tensor". Two forms
+ * that begin with the same SL_PACK_FORM_KIND_BYTES lie alike, of whatever sizes.
  */
-#define SL_PACK_FORM_BYTES 1024
+#define SL_PACK_FORM_BYTES      1024
+#define SL_PACK_FORM_KIND_BYTES 32
 struct sl_packed {
         uint64_t data_bytes; /* 0: input is used unpacked */
         uint32_t form_bytes;

@@ -6,13 +6,13 @@
  *
  *     bench-netfuse [--lanes 1,2,4] [--batches 1,2,4,8] [--turns N] [--seconds S] [--longest S] [--bytes N] [--way
  * paper|neighbours]
- *                   [--hybrid] [--own-head] [--backend cuda] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE
+ *                   [--copies SHARE] [--hybrid] [--own-head] [--backend cuda] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE
  *
  * Prints one JSON object for each number of lanes. Whatever computes is a process of its own, so that memory can be told: its
  * proportional share of what it maps, the weights among it, read once its runs are over. Processes run as often as --seconds asks
  * for without waiting for each other; the time is that of one run of every copy, the median of the turns. All are where this
  * process is: `taskset -c 0` for one core. What would take longer than --longest or more than --bytes of memory is not tried, and
- * says so.
+ * says so. With --copies what would have more of the weights a second time than that share stays apart.
  *
  * Sources: Jeong, Kim, Yu, Lee, Chun, Accelerating Multi-Model Inference by Merging DNNs of Different Weights, 2020, section 5.
  */
@@ -25,6 +25,7 @@
 #include "lower.h"
 #include "lower_options.h"
 #include "merge/merge.h"
+#include "node_alone.h"
 #include "pass.h"
 #include "plan.h"
 #include "share.h"
@@ -51,6 +52,7 @@ struct options {
         uint32_t lanes[NUMBERS_MAX], batches[NUMBERS_MAX], n_lanes, n_batches, turns;
         double seconds, longest;
         uint64_t bytes_max;
+        double copies; /* share of the weights that the merged plan may have in other forms; negative: whatever it takes */
         bool neighbours, hybrid, own_head;
 };
 
@@ -181,9 +183,17 @@ static void share(struct bench *b, uint32_t lanes, int whole)
         b->made->off_by = check(members, lanes, merged);
 }
 
+static const struct sl_backend *backend_of(const struct options *options)
+{
+        return sl_backend_find(strchr(options->backend, '=') + 1);
+}
+
 static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_t lanes)
 {
-        const struct sl_merge_options asked = {.neighbours = b->options.neighbours};
+        const struct sl_merge_copies copies = {
+                .bytes = sl_node_alone_copies, .context = (void *)backend_of(&b->options), .share_max = b->options.copies};
+        const struct sl_merge_options asked = {
+                .neighbours = b->options.neighbours, .copies = b->options.copies < 0 ? NULL : &copies};
         struct sl_merge_report report = {0};
         struct sl_graph *merged = NULL;
         struct sl_error error = {""};
@@ -402,10 +412,12 @@ static void read_options(int argc, char **argv, struct options *o)
 {
         static const struct option known[] = {{"lanes", 1, NULL, 'l'}, {"batches", 1, NULL, 'b'}, {"turns", 1, NULL, 't'},
                 {"seconds", 1, NULL, 's'}, {"longest", 1, NULL, 'L'}, {"bytes", 1, NULL, 'm'}, {"way", 1, NULL, 'w'},
-                {"backend", 1, NULL, 'B'}, {"hybrid", 0, NULL, 'h'}, {"own-head", 0, NULL, 'o'}, {NULL, 0, NULL, 0}};
+                {"backend", 1, NULL, 'B'}, {"copies", 1, NULL, 'c'}, {"hybrid", 0, NULL, 'h'}, {"own-head", 0, NULL, 'o'},
+                {NULL, 0, NULL, 0}};
         int which;
 
         *o = (struct options){.backend = "backend=cpu",
+                .copies = -1,
                 .turns = 3,
                 .seconds = 0.2,
                 .longest = 4,
@@ -428,6 +440,8 @@ static void read_options(int argc, char **argv, struct options *o)
                         o->bytes_max = strtoull(optarg, NULL, 10);
                 else if (which == 'w')
                         o->neighbours = !strcmp(optarg, "neighbours");
+                else if (which == 'c')
+                        o->copies = strtod(optarg, NULL);
                 else if (which == 'B')
                         o->backend = strcmp(optarg, "cuda") ? "backend=cpu" : "backend=cuda";
                 else if (which == 'h')

@@ -29,6 +29,7 @@ struct sl_error;
         X(tune, TUNE, "off", 0, 0)                             /* whether algorithms and layouts are timed */                      \
         X(tune_seconds, NUMBER, "30", 1, 3600)                 /* most that the timing may take */                                 \
         X(merge_seconds, REAL, "2", 0, 3600)                   /* for timing nodes when models are merged; 0: Algorithm 1 decides */ \
+        X(merge_copies, REAL, "0.1", 0, 1000)                  /* share of weights that merged models may have in a second form */ \
         X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
         X(max_relative_error, REAL, "1e-4", 0, 1)              /* of an approximate algorithm, of the output's range */            \
         X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch: one at a time */        \

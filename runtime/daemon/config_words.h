@@ -69,6 +69,8 @@
         X("weights", "What constant weights lie in: f16 and bf16 take half the memory and are widened where they are used.")       \
         X("tune", "Whether algorithms and layouts are timed on this host, or guessed.")                                            \
         X("tune_seconds", "Processor time that the timing may take.")                                                              \
+        X("merge_copies", "Share of the weights of models that share workers which their merged plan may have a second time, in "  \
+                          "another form, where that is faster (fuse).")                                                            \
         X("merge_seconds", "For timing nodes when models that share workers are merged (fuse); 0: nothing is timed.")         \
         X("winograd", "Whether approximate algorithms may be taken.")                                                              \
         X("max_relative_error", "Of an approximate algorithm, as a part of the output's range.")                                   \

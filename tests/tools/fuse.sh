@@ -68,6 +68,21 @@ for plan in "$folder"/cache/starling/*.plan; do
 done
 [ $merged = 1 ] || wrong "$merged merged plans in the cache"
 
+# Weights that the merged plan has in another form are a tenth of the models' own, unless more is granted; what that would be is said.
+copied() {
+        python3 - "$folder/out" "$@" <<'END' || wrong "copied $*: $(<"$folder/out")"
+import json, sys
+trial = json.load(open(sys.argv[1]))["groups"][0]["trials"][0]
+share = trial["weights_bytes"] / trial["single_weights_bytes"]
+assert float(sys.argv[2]) <= share <= float(sys.argv[3]), share
+assert any("bytes of weights are copied into other forms; without merge_copies" in note for note in trial["notes"]) == (sys.argv[4] == "bounded")
+END
+}
+fuse --json "$folder/models"
+copied 0 0.1 bounded
+fuse -O merge_copies=1 --json "$folder/models"
+copied 0.15 1 unbounded
+
 # One model by its folder and by its file; and one that is none.
 fuse "$folder/models/one" "$folder/models/two/1/model.onnx"
 says '^group 1: 2 models of one architecture'

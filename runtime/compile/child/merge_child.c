@@ -2,6 +2,7 @@
 #include "merge_child.h"
 
 #include "backend.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "merge/merge.h"
 #include "model_file.h"
 #include "model_import.h"
+#include "node_alone.h"
 #include "node_costs.h"
 #include "placement.h"
 #include "timed_runs.h"
@@ -20,9 +22,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WHOLE_RUNS      8             /* of a whole plan, of which each node's shortest counts */
-#define WHOLE_BYTES_MAX (64ull << 20) /* of constants that are laid together: what has more is not made twice */
-#define LEAST_GAIN      0.03          /* what stays below it by the costs would hardly gain when it is measured */
+#define WHOLE_RUNS      8                   /* of a whole plan, of which each node's shortest counts */
+#define WHOLE_BYTES_MAX (64ull << 20)       /* of constants that are laid together: what has more is not made twice */
+#define LANE_BYTES      (2 * SL_PAGE_BYTES) /* of weights that each lane may have a second time, however few it has */
+#define LEAST_GAIN      0.03                /* what stays below it by the costs would hardly gain when it is measured */
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
@@ -71,6 +74,17 @@ static void note(const struct sl_merge_notes *notes, const struct sl_merge_repor
 
         snprintf(text, sizeof(text), "%u nodes are common, %u of them merged", report->n_common, report->n_merged);
         notes->add(notes->context, text);
+        if (report->wanted_bytes > report->copied_bytes) {
+                snprintf(text, sizeof(text),
+                        "%llu of %llu bytes of weights are copied into other forms; without merge_copies %llu would be",
+                        (unsigned long long)report->copied_bytes, (unsigned long long)report->lanes_bytes,
+                        (unsigned long long)report->wanted_bytes);
+                notes->add(notes->context, text);
+        }
+        if (report->wanted_bytes > report->copied_bytes && report->apart_seconds > 0) {
+                snprintf(text, sizeof(text), "with those it would be %.1f us by the costs of nodes", 1e6 * report->wanted_seconds);
+                notes->add(notes->context, text);
+        }
         if (report->apart_seconds > 0) {
                 snprintf(text, sizeof(text), "by the costs of nodes %.1f us apart, %.1f merged", 1e6 * report->apart_seconds,
                         1e6 * report->seconds);
@@ -97,11 +111,22 @@ static int explain_nothing(const struct sl_merge_report *report, struct sl_error
                 100 * LEAST_GAIN, 1e6 * report->apart_seconds, 1e6 * report->seconds);
 }
 
-static int merge_all(const struct graphs *graphs, const struct sl_merge_costs *costs, struct sl_graph *merged,
-        struct sl_merge_report *report, struct sl_error *error)
+/* What is less than a page is nobody's to share, and the tables of a plan are ten times as much as this. */
+static struct sl_merge_copies copies_of(const struct sl_lower_options *lowering)
 {
+        return (struct sl_merge_copies){.bytes = sl_node_alone_copies,
+                .context = (void *)sl_backend_find(sl_lower_options_backend(lowering)),
+                .share_max = lowering->merge_copies,
+                .lane_bytes_max = lowering->merge_copies > 0 ? LANE_BYTES : 0};
+}
+
+static int merge_all(const struct graphs *graphs, const struct sl_lower_options *lowering, const struct sl_merge_costs *costs,
+        struct sl_graph *merged, struct sl_merge_report *report, struct sl_error *error)
+{
+        const struct sl_merge_copies copies = copies_of(lowering);
+
         return sl_merge((const struct sl_graph *const *)graphs->all, graphs->n,
-                &(struct sl_merge_options){.costs = costs, .least_gain = LEAST_GAIN}, merged, report, error);
+                &(struct sl_merge_options){.costs = costs, .copies = &copies, .least_gain = LEAST_GAIN}, merged, report, error);
 }
 
 /* Without time to find out what nodes cost, Algorithm 1 decides. */
@@ -113,11 +138,11 @@ static int merge(const struct graphs *graphs, const struct sl_lower_options *low
         uint64_t until_ns = sl_clock_ns() + (uint64_t)(lowering->merge_seconds * (double)SL_NS_PER_SECOND);
 
         if (lowering->merge_seconds <= 0)
-                return merge_all(graphs, NULL, merged, report, error);
+                return merge_all(graphs, lowering, NULL, merged, report, error);
         if (sl_node_costs_new(sl_backend_find(sl_lower_options_backend(lowering)), until_ns, &costs) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the costs of nodes");
         asked.context = costs;
-        return merge_all(graphs, &asked, merged, report, error);
+        return merge_all(graphs, lowering, &asked, merged, report, error);
 }
 
 /* ---- whole plans ---- */
@@ -165,11 +190,12 @@ static double time_whole(const struct sl_graph *graph, const struct sl_lower_opt
 static int merge_neighbours(
         const struct graphs *graphs, const struct sl_lower_options *lowering, struct way *ret_way, struct sl_error *error)
 {
+        const struct sl_merge_copies copies = copies_of(lowering);
         int r = sl_graph_new(&ret_way->graph) < 0 ? -ENOMEM : 0;
 
         if (r == 0)
-                r = sl_merge((const struct sl_graph *const *)graphs->all, graphs->n, &(struct sl_merge_options){.neighbours = true},
-                        ret_way->graph, &ret_way->report, error);
+                r = sl_merge((const struct sl_graph *const *)graphs->all, graphs->n,
+                        &(struct sl_merge_options){.copies = &copies, .neighbours = true}, ret_way->graph, &ret_way->report, error);
         if (r != 1 || !has_neighbours(ret_way->graph) || ret_way->report.stacked_bytes > WHOLE_BYTES_MAX)
                 return r < 0 ? r : -ENODATA;
         return sl_lower_finish(ret_way->graph, lowering, error);
@@ -195,6 +221,8 @@ static void try_neighbours(const struct graphs *graphs, const struct sl_lower_op
 
                         way.report.seconds = report->seconds;
                         way.report.apart_seconds = report->apart_seconds;
+                        way.report.wanted_seconds = report->wanted_seconds;
+                        way.report.wanted_bytes = report->wanted_bytes;
                         *report = way.report;
                         *merged = way.graph;
                         way.graph = slower;

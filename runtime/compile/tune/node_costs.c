@@ -4,6 +4,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "node_alone.h"
 #include "node_run.h"
 #include "op.h"
 
@@ -89,29 +90,6 @@ static bool is_affordable(const struct sl_node_desc *node)
         return known;
 }
 
-static void turn_images(struct sl_tensor *tensors, uint32_t n, uint64_t constants)
-{
-        for (uint32_t i = 0; i < n; i++)
-                if (!(constants >> i & 1) && tensors[i].shape.rank >= 3 && tensors[i].shape.rank <= 5)
-                        tensors[i].layout = SL_LAYOUT_CHANNELS_LAST;
-}
-
-/* The backend that runs it, and how its images lie there. */
-static const struct sl_backend *place_node(const struct sl_node_costs *costs, uint64_t constants, struct sl_node_desc *node)
-{
-        struct sl_node_desc turned = *node;
-
-        turn_images(turned.inputs, turned.n_inputs, constants);
-        turn_images(turned.outputs, turned.n_outputs, 0);
-        if ((sl_op_traits(node->op) & SL_OP_SPATIAL) && costs->backend->planner->supports(NULL, &turned)) {
-                *node = turned;
-                return costs->backend;
-        }
-        if (costs->backend->planner->supports(NULL, node))
-                return costs->backend;
-        return sl_backend_ref.planner->supports(NULL, node) ? &sl_backend_ref : NULL;
-}
-
 static double time_launches(struct sl_node_run *run)
 {
         uint64_t best = UINT64_MAX, began = sl_clock_ns();
@@ -152,25 +130,15 @@ static int make_constants(const struct sl_node_desc *node, uint64_t constants, v
         return 0;
 }
 
-/* By the algorithm that a plan takes without timing: a node by itself would never be computed approximately. */
-static int set_algorithm(const struct sl_backend *backend, struct sl_node_desc *node)
-{
-        uint32_t algorithms[SL_ALGORITHM_COUNT];
-
-        if (!backend->planner->algorithms || !backend->planner->algorithms(NULL, node, algorithms, NULL))
-                return 0;
-        return sl_attrs_set_int(&node->attrs, SL_ATTR_ALGORITHM, algorithms[0]);
-}
-
 static double time_node(const struct sl_node_costs *costs, const struct sl_node_desc *node, uint64_t constants)
 {
         struct sl_node_desc placed = *node;
-        const struct sl_backend *backend = place_node(costs, constants, &placed);
+        const struct sl_backend *backend = sl_node_alone_place(costs->backend, constants, &placed);
         void *data[SL_NODE_INPUTS_MAX] = {NULL};
         struct sl_node_run *run = NULL;
         double seconds = INFINITY;
 
-        if (backend && set_algorithm(backend, &placed) == 0 && make_constants(&placed, constants, data) == 0 &&
+        if (backend && make_constants(&placed, constants, data) == 0 &&
                 sl_node_run_new(backend, &placed, (const void *const *)data, &run, NULL) == 0)
                 seconds = time_launches(run);
         sl_node_run_free(run);

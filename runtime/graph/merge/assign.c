@@ -16,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATES   256u
-#define PLACES   32u
-#define NO_PLACE UINT8_MAX
+#define STATES      256u
+#define PLACES      32u
+#define NO_PLACE    UINT8_MAX
+#define FIRST_PRICE 0x1p-8 /* of all copied bytes, beside all seconds */
+#define DOUBLINGS   40     /* of the price, until they fit */
+#define BISECTIONS  8
 
 struct state {
         double seconds;
@@ -176,7 +179,7 @@ static void take(struct search *s, uint32_t common, uint32_t choice, struct stat
         const struct sl_priced_form *priced = &s->prices->nodes[common].forms[choice];
 
         state->choice = choice;
-        state->seconds += priced->seconds;
+        state->seconds += priced->seconds + s->prices->byte_seconds * (double)priced->copied_bytes;
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (is_read(s, node->inputs[i]))
                         want(s, state, node->inputs[i], priced->form);
@@ -375,4 +378,109 @@ int sl_assign_cheapest(struct sl_prices *prices, const uint32_t *algorithm_1, ui
         if (r == 0)
                 r = prefer(prices, algorithm_1, &best, ret_forms);
         return r < 0 ? r : prefer(prices, apart, &best, ret_forms);
+}
+
+/* ---- within a bound of what is copied ---- */
+
+uint64_t sl_assign_copied_bytes(const struct sl_prices *prices, const uint32_t *forms)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t c = 0; c < prices->match->n_common; c++) {
+                const struct sl_priced_form *priced = sl_prices_find(prices, c, forms[c]);
+
+                bytes += priced ? priced->copied_bytes : 0;
+        }
+        return bytes;
+}
+
+static bool is_within(const struct sl_prices *prices, const uint32_t *forms)
+{
+        return !prices->copies || sl_assign_copied_bytes(prices, forms) <= prices->copies_max;
+}
+
+struct bounded {
+        struct sl_prices *prices;
+        const uint32_t *algorithm_1;
+        uint32_t *tried, *best;
+        double seconds; /* of the best; infinite: none is within the bound yet */
+};
+
+/* The cheapest when a copied byte costs so much. */
+static int try_price(struct bounded *b, double byte_seconds, bool *ret_within)
+{
+        double seconds = INFINITY;
+        int r;
+
+        b->prices->byte_seconds = byte_seconds;
+        r = sl_assign_cheapest(b->prices, b->algorithm_1, b->tried);
+        b->prices->byte_seconds = 0;
+        *ret_within = is_within(b->prices, b->tried);
+        if (r == 0 && *ret_within)
+                r = sl_assign_seconds(b->prices, b->tried, &seconds);
+        if (r < 0 || !(seconds < b->seconds))
+                return r;
+        b->seconds = seconds;
+        memcpy(b->best, b->tried, b->prices->match->n_common * sizeof(*b->tried));
+        return 0;
+}
+
+static double apart_seconds(const struct sl_prices *prices)
+{
+        double seconds = 0;
+
+        for (uint32_t c = 0; c < prices->match->n_common; c++)
+                seconds += prices->nodes[c].forms[0].seconds;
+        return seconds;
+}
+
+/* Below @low they do not fit, at @high they do. */
+static int bisect(struct bounded *b, double low, double high)
+{
+        bool within;
+        int r = 0;
+
+        for (uint32_t i = 0; i < BISECTIONS && r == 0; i++) {
+                double middle = sqrt(low * high);
+
+                r = try_price(b, middle, &within);
+                *(within ? &high : &low) = middle;
+        }
+        return r;
+}
+
+int sl_assign_cheapest_within(struct sl_prices *prices, const uint32_t *algorithm_1, uint32_t *forms)
+{
+        uint32_t n = prices->match->n_common;
+        SL_CLEANUP(sl_cleanup_free) uint32_t *tried = malloc((n + 1u) * sizeof(*tried));
+        struct bounded b = {prices, algorithm_1, tried, forms, INFINITY};
+        double price = apart_seconds(prices) / (double)(sl_assign_copied_bytes(prices, forms) + 1) * FIRST_PRICE;
+        bool within = false;
+        int r = tried ? 0 : -ENOMEM;
+
+        for (uint32_t c = 0; c < n; c++)
+                forms[c] = SL_FORM_APART;
+        for (uint32_t i = 0; i < DOUBLINGS && r == 0 && !within && price > 0; i++) {
+                price *= 2;
+                r = try_price(&b, price, &within);
+        }
+        return r < 0 || !within ? r : bisect(&b, price / 2, price);
+}
+
+void sl_assign_keep_within(const struct sl_prices *prices, uint32_t *forms)
+{
+        while (!is_within(prices, forms)) {
+                uint64_t most = 0;
+                uint32_t at = 0;
+
+                for (uint32_t c = 0; c < prices->match->n_common; c++) {
+                        const struct sl_priced_form *priced = sl_prices_find(prices, c, forms[c]);
+
+                        if (priced && priced->copied_bytes > most) {
+                                most = priced->copied_bytes;
+                                at = c;
+                        }
+                }
+                forms[at] = SL_FORM_APART;
+        }
 }

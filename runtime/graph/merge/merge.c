@@ -80,10 +80,12 @@ static void report_match(const struct sl_match *match, struct sl_merge_report *r
 }
 
 /* Why a common node is not merged although others are: its row says so, or it would not pay, or its shapes do not allow it. */
-static const char *reason_of(const struct sl_prices *prices, uint32_t common)
+static const char *reason_of(const struct sl_prices *prices, uint32_t common, const struct sl_merge_report *report)
 {
         uint32_t op = prices->match->graphs[0]->nodes[prices->match->common[common]].op;
 
+        if (prices->nodes[common].n_forms > 1 && report->wanted_bytes > report->copied_bytes)
+                return "it costs less apart, or a copy of its weights is above the bound";
         if (prices->nodes[common].n_forms > 1)
                 return "it costs less apart";
         return sl_merge_row(op)->dimension == SL_MERGE_APART ? sl_merge_row(op)->becomes
@@ -99,7 +101,7 @@ static void report_forms(const struct sl_prices *prices, const uint32_t *forms, 
                 }
                 if (report->n_islands < SL_MERGE_ISLANDS_MAX)
                         report->islands[report->n_islands] =
-                                (struct sl_merge_island){prices->match->common[c], reason_of(prices, c)};
+                                (struct sl_merge_island){prices->match->common[c], reason_of(prices, c, report)};
                 report->n_islands++;
         }
 }
@@ -116,6 +118,27 @@ static int report_seconds(
         return r;
 }
 
+/* Whatever it copies, and then within the bound. */
+static int assign_by_costs(struct sl_prices *prices, const uint32_t *algorithm_1, uint32_t *forms, struct sl_merge_report *report)
+{
+        int r = sl_assign_cheapest(prices, algorithm_1, forms);
+
+        report->wanted_bytes = r == 0 ? sl_assign_copied_bytes(prices, forms) : 0;
+        if (r == 0)
+                r = sl_assign_seconds(prices, forms, &report->wanted_seconds);
+        if (r == 0 && prices->copies && report->wanted_bytes > prices->copies_max)
+                r = sl_assign_cheapest_within(prices, algorithm_1, forms);
+        return r < 0 ? r : report_seconds(prices, forms, algorithm_1, report);
+}
+
+static void assign_by_algorithm_1(
+        const struct sl_prices *prices, const uint32_t *algorithm_1, uint32_t *forms, struct sl_merge_report *report)
+{
+        memcpy(forms, algorithm_1, prices->match->n_common * sizeof(*forms));
+        report->wanted_bytes = sl_assign_copied_bytes(prices, forms);
+        sl_assign_keep_within(prices, forms);
+}
+
 static int assign(struct sl_prices *prices, uint32_t *forms, struct sl_merge_report *report)
 {
         uint64_t n = prices->match->n_common + 1ull;
@@ -123,14 +146,15 @@ static int assign(struct sl_prices *prices, uint32_t *forms, struct sl_merge_rep
         int r = algorithm_1 ? sl_assign_algorithm_1(prices, algorithm_1) : -ENOMEM;
 
         if (r == 0 && prices->costs)
-                r = sl_assign_cheapest(prices, algorithm_1, forms);
+                r = assign_by_costs(prices, algorithm_1, forms, report);
         else if (r == 0)
-                memcpy(forms, algorithm_1, (n - 1) * sizeof(*forms));
-        if (r == 0 && prices->costs)
-                r = report_seconds(prices, forms, algorithm_1, report);
-        if (r == 0)
-                report_forms(prices, forms, report);
-        return r;
+                assign_by_algorithm_1(prices, algorithm_1, forms, report);
+        if (r < 0)
+                return r;
+        report->copied_bytes = sl_assign_copied_bytes(prices, forms);
+        report->lanes_bytes = prices->lanes_bytes;
+        report_forms(prices, forms, report);
+        return 0;
 }
 
 static bool gains(const struct sl_merge_options *options, const struct sl_merge_report *report)
@@ -144,7 +168,7 @@ static int merge(const struct sl_match *match, const struct sl_merge_options *op
         SL_CLEANUP(sl_cleanup_sl_prices_free) struct sl_prices *prices = NULL;
         SL_CLEANUP(sl_cleanup_sl_weave_free) struct sl_weave *weave = NULL;
         SL_CLEANUP(sl_cleanup_free) uint32_t *forms = malloc((match->n_common + 1ull) * sizeof(*forms));
-        int r = forms ? sl_prices_new(match, options->costs, error, &prices) : -ENOMEM;
+        int r = forms ? sl_prices_new(match, options->costs, options->copies, error, &prices) : -ENOMEM;
 
         if (r == 0) {
                 prices->neighbours = options->neighbours;

@@ -24,8 +24,21 @@ struct sl_merge_costs {
         int64_t batch; /* at which sizes; 1 and more */
 };
 
+/* How much of the weights may be there twice: a form that packs them otherwise than each lane by itself has a copy of them. */
+struct sl_merge_copies {
+        /*
+         * Bytes of the constants of @node that its lanes do not have for themselves, where each lane alone has @single; NULL: of
+         * all of them. Of static shapes; @constants as above.
+         */
+        uint64_t (*bytes)(void *context, const struct sl_node_desc *node, const struct sl_node_desc *single, uint64_t constants);
+        void *context;
+        double share_max;        /* of the bytes that all lanes have for themselves; */
+        uint64_t lane_bytes_max; /* or, if that is more, so many of each lane */
+};
+
 struct sl_merge_options {
-        const struct sl_merge_costs *costs; /* NULL: Algorithm 1 decides; else what is cheapest, of which that is one */
+        const struct sl_merge_costs *costs;   /* NULL: Algorithm 1 decides; else what is cheapest, of which that is one */
+        const struct sl_merge_copies *copies; /* NULL: as much as it takes. What is beyond the bound stays apart */
         bool neighbours;   /* without costs: where Algorithm 1 folds lanes into channels they are neighbours, as far as that goes */
         double least_gain; /* with costs: nothing is merged unless it is cheaper than apart by this share; 0: by anything */
 };
@@ -46,9 +59,12 @@ struct sl_merge_report {
         struct sl_match_break breaks[SL_MATCH_BREAKS_MAX]; /* where the common part ends, and why; the first ones */
         struct sl_merge_island islands[SL_MERGE_ISLANDS_MAX];
         uint64_t stacked_bytes; /* of constants that are laid together, and no longer those of the graphs */
+        uint64_t copied_bytes;  /* of those, by copies->bytes, that the lanes have besides; */
+        uint64_t wanted_bytes;  /* that they would without a bound; */
+        uint64_t lanes_bytes;   /* and of all that they have for themselves */
         double laying_seconds;  /* what writing those took */
-        double seconds, algorithm_1_seconds,
-                apart_seconds; /* by the costs, of the common part: as made; as Algorithm 1 would; apart */
+        double seconds, algorithm_1_seconds, apart_seconds,
+                wanted_seconds; /* by the costs, of the common part: as made; as Algorithm 1 would; apart; without a bound */
 
         /* Ports of lane l: from first_input[l] up to first_input[l + 1], in the order of its graph; outputs likewise. */
         uint32_t first_input[SL_MATCH_GRAPHS_MAX + 1], first_output[SL_MATCH_GRAPHS_MAX + 1];

@@ -19,19 +19,27 @@ uint32_t sl_prices_slot(uint32_t form)
         return form == SL_FORM_LANE ? 0 : form == SL_FORM_APART ? 1 : form == 1 ? 2 : form == SL_FORM_INNER ? 4 : 3;
 }
 
+/* False: it is none that is computed. */
+static bool describe(const struct sl_graph *graph, uint32_t index, struct sl_node_desc *ret_desc, uint64_t *ret_constants)
+{
+        const struct sl_node *node = &graph->nodes[index];
+
+        if (node->dead || (sl_op_traits(node->op) & SL_OP_VIEW) || sl_graph_describe(graph, index, ret_desc) < 0)
+                return false;
+        *ret_constants = 0;
+        for (uint32_t i = 0; i < node->n_inputs && i < 64; i++)
+                if (sl_graph_is_constant(graph, node->inputs[i]))
+                        *ret_constants |= 1ull << i;
+        return true;
+}
+
 /* What one node of @graph costs. */
 static double node_seconds(const struct sl_prices *prices, const struct sl_graph *graph, uint32_t index)
 {
-        const struct sl_node *node = &graph->nodes[index];
         struct sl_node_desc desc;
-        uint64_t constants = 0;
+        uint64_t constants;
 
-        if (node->dead || (sl_op_traits(node->op) & SL_OP_VIEW) || sl_graph_describe(graph, index, &desc) < 0)
-                return 0;
-        for (uint32_t i = 0; i < node->n_inputs && i < 64; i++)
-                if (sl_graph_is_constant(graph, node->inputs[i]))
-                        constants |= 1ull << i;
-        return prices->costs->seconds(prices->costs->context, &desc, constants);
+        return describe(graph, index, &desc, &constants) ? prices->costs->seconds(prices->costs->context, &desc, constants) : 0;
 }
 
 static double rehearsed_seconds(const struct sl_prices *prices)
@@ -42,6 +50,36 @@ static double rehearsed_seconds(const struct sl_prices *prices)
         for (uint32_t i = 0; i < graph->n_nodes; i++)
                 seconds += node_seconds(prices, graph, i);
         return seconds;
+}
+
+/* Of what stands for @node of all lanes. */
+static uint64_t rehearsed_copies(const struct sl_prices *prices, uint32_t node)
+{
+        const struct sl_graph *graph = prices->weave->graph;
+        struct sl_node_desc desc, single;
+        uint64_t constants, bytes = 0;
+
+        if (!describe(prices->sized, node, &single, &constants))
+                return 0;
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (describe(graph, i, &desc, &constants) && constants)
+                        bytes += prices->copies->bytes(prices->copies->context, &desc, &single, constants);
+        return bytes;
+}
+
+/* Graphs of one architecture have constants alike: those of the first count for all. */
+static void bound_copies(struct sl_prices *prices)
+{
+        struct sl_node_desc desc;
+        uint64_t constants;
+
+        for (uint32_t i = 0; i < prices->sized->n_nodes; i++)
+                if (describe(prices->sized, i, &desc, &constants) && constants)
+                        prices->lanes_bytes +=
+                                prices->match->n_graphs * prices->copies->bytes(prices->copies->context, &desc, NULL, constants);
+        prices->copies_max = (uint64_t)(prices->copies->share_max * (double)prices->lanes_bytes);
+        if (prices->copies_max < prices->copies->lane_bytes_max * prices->match->n_graphs)
+                prices->copies_max = prices->copies->lane_bytes_max * prices->match->n_graphs;
 }
 
 static bool is_known(const struct sl_graph *graph, const uint32_t *values, uint32_t n)
@@ -93,9 +131,10 @@ static int price_form(struct sl_prices *prices, uint32_t common, uint32_t form)
         int r = rehearse(prices, node, form, prices->match->graphs[0]);
 
         /* What is folded away, or needed by nobody, at that size costs nothing. */
-        if (r > 0 && prices->costs && !prices->sized->nodes[node].dead) {
+        if (r > 0 && prices->sized && !prices->sized->nodes[node].dead) {
                 r = rehearse(prices, node, form, prices->sized);
-                made.seconds = rehearsed_seconds(prices);
+                made.seconds = prices->costs ? rehearsed_seconds(prices) : 0;
+                made.copied_bytes = prices->copies ? rehearsed_copies(prices, node) : 0;
         }
         if (r <= 0 || !isfinite(made.seconds))
                 return r < 0 ? r : 0;
@@ -114,7 +153,7 @@ static int price_node(struct sl_prices *prices, uint32_t common)
         uint32_t node = prices->match->common[common], rank;
         int r;
 
-        prices->nodes[common] = (struct sl_priced_node){.n_forms = 1, .forms = {{SL_FORM_APART, apart_seconds(prices, node)}}};
+        prices->nodes[common] = (struct sl_priced_node){.n_forms = 1, .forms = {{SL_FORM_APART, apart_seconds(prices, node), 0}}};
         if (!may_merge(graph, &graph->nodes[node]))
                 return 0;
         rank = graph->values[graph->nodes[node].outputs[0]].tensor.shape.rank;
@@ -130,8 +169,8 @@ static int price_node(struct sl_prices *prices, uint32_t common)
         return r;
 }
 
-int sl_prices_new(
-        const struct sl_match *match, const struct sl_merge_costs *costs, struct sl_error *error, struct sl_prices **ret_prices)
+int sl_prices_new(const struct sl_match *match, const struct sl_merge_costs *costs, const struct sl_merge_copies *copies,
+        struct sl_error *error, struct sl_prices **ret_prices)
 {
         SL_CLEANUP(sl_cleanup_sl_prices_free) struct sl_prices *prices = calloc(1, sizeof(*prices));
         uint64_t n_turns = SLOTS * (match->graphs[0]->n_values + 1ull);
@@ -141,6 +180,7 @@ int sl_prices_new(
                 return r;
         prices->match = match;
         prices->costs = costs;
+        prices->copies = copies;
         prices->nodes = calloc(match->n_common + 1u, sizeof(*prices->nodes));
         prices->turns = malloc(n_turns * sizeof(*prices->turns));
         if (!prices->nodes || !prices->turns)
@@ -148,8 +188,10 @@ int sl_prices_new(
         for (uint64_t i = 0; i < n_turns; i++)
                 prices->turns[i] = -1;
         r = sl_weave_new(match, NULL, NULL, &prices->weave);
-        if (r == 0 && costs)
-                r = sl_graph_specialise(match->graphs[0], costs->batch, &prices->sized, error);
+        if (r == 0 && (costs || copies))
+                r = sl_graph_specialise(match->graphs[0], costs ? costs->batch : 1, &prices->sized, error);
+        if (r == 0 && copies)
+                bound_copies(prices);
         for (uint32_t i = 0; i < match->n_common && r == 0; i++)
                 r = price_node(prices, i);
         if (r == 0)

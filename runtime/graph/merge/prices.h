@@ -13,6 +13,7 @@
 struct sl_priced_form {
         uint32_t form;
         double seconds; /* 0 without costs */
+        uint64_t copied_bytes;
 };
 
 struct sl_priced_node {
@@ -22,17 +23,20 @@ struct sl_priced_node {
 
 struct sl_prices {
         const struct sl_match *match;
-        const struct sl_merge_costs *costs; /* NULL: nothing costs anything */
-        bool neighbours;                    /* Algorithm 1 takes INNER for axis 1 */
+        const struct sl_merge_costs *costs;   /* NULL: nothing costs anything */
+        const struct sl_merge_copies *copies; /* NULL: nobody counts them */
+        uint64_t lanes_bytes, copies_max;     /* that all lanes have for themselves; that may be copied */
+        double byte_seconds;                  /* that a copied byte costs besides: the assignment's to set */
+        bool neighbours;                      /* Algorithm 1 takes INNER for axis 1 */
         struct sl_weave *weave;
-        struct sl_graph *sized;       /* the first graph at the batch of the costs */
+        struct sl_graph *sized;       /* the first graph at the batch of the costs, or 1; NULL: nothing is counted */
         struct sl_priced_node *nodes; /* of each common node */
         float *turns;                 /* [joint][from][to], negative: not asked yet */
 };
 
-/* Return: 0; -ENOMEM; what sl_graph_specialise() says. */
-int sl_prices_new(
-        const struct sl_match *match, const struct sl_merge_costs *costs, struct sl_error *error, struct sl_prices **ret_prices);
+/* @costs, @copies: or NULL. Return: 0; -ENOMEM; what sl_graph_specialise() says. */
+int sl_prices_new(const struct sl_match *match, const struct sl_merge_costs *costs, const struct sl_merge_copies *copies,
+        struct sl_error *error, struct sl_prices **ret_prices);
 struct sl_prices *sl_prices_free(struct sl_prices *prices);
 
 /* NULL: it cannot be in that form. */

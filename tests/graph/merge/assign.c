@@ -66,7 +66,7 @@ static void bench_deinit(struct bench *b)
                 network_deinit(&b->nets[i]);
 }
 
-/* Every assignment that there is. */
+/* Of every assignment within the bound of copies, if there is one. */
 static double cheapest_of_all(struct sl_prices *prices)
 {
         uint32_t n = prices->match->n_common, choice[16] = {0}, forms[16], at = 0;
@@ -76,7 +76,8 @@ static double cheapest_of_all(struct sl_prices *prices)
                 for (uint32_t i = 0; i < n; i++)
                         forms[i] = prices->nodes[i].forms[choice[i]].form;
                 cr_assert_eq(sl_assign_seconds(prices, forms, &here), 0);
-                best = fmin(best, here);
+                if (sl_assign_copied_bytes(prices, forms) <= prices->copies_max)
+                        best = fmin(best, here);
                 for (at = 0; at < n && ++choice[at] == prices->nodes[at].n_forms; at++)
                         choice[at] = 0;
         }
@@ -95,7 +96,7 @@ Test(assign, the_cheapest_of_all_assignments_is_found)
                 uint32_t algorithm_1[16], forms[16];
                 double found, baseline;
 
-                cr_assert_eq(sl_prices_new(b.match, &costs, NULL, &prices), 0);
+                cr_assert_eq(sl_prices_new(b.match, &costs, NULL, NULL, &prices), 0);
                 cr_assert_eq(sl_assign_algorithm_1(prices, algorithm_1), 0);
                 cr_assert_eq(sl_assign_cheapest(prices, algorithm_1, forms), 0);
                 cr_assert_eq(sl_assign_seconds(prices, forms, &found), 0);
@@ -185,5 +186,88 @@ Test(assign, what_costs_nothing_to_reorder_is_merged_wherever_that_is_cheaper)
         report = merge_by(b.nets, &tariff);
         cr_expect_eq(report.n_merged, 5);
         cr_expect_lt(report.seconds, report.apart_seconds / 2);
+        bench_deinit(&b);
+}
+
+/* Filters of a convolution are packed otherwise for all lanes, those of a product are not. */
+static uint64_t filter_bytes(void *context, const struct sl_node_desc *node, const struct sl_node_desc *single, uint64_t constants)
+{
+        uint64_t bytes = 0;
+
+        (void)context;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if ((constants >> i & 1) && (!single || single->op == SL_OP_CONV))
+                        bytes += sl_tensor_bytes(&node->inputs[i]);
+        return bytes;
+}
+
+static struct sl_merge_copies within(double share)
+{
+        return (struct sl_merge_copies){.bytes = filter_bytes, .share_max = share};
+}
+
+/* One node copies here, so that nothing lies between two prices of a byte. */
+Test(assign, the_cheapest_within_a_bound_of_copies_is_found)
+{
+        const struct sl_merge_copies copies = within(0.1);
+        uint32_t n_bound = 0;
+        struct bench b;
+
+        bench_init(&b);
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct tariff tariff = {.seed = seed * 7919};
+                const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 2};
+                struct sl_prices *prices;
+                uint32_t algorithm_1[16], forms[16];
+                double found;
+
+                cr_assert_eq(sl_prices_new(b.match, &costs, &copies, NULL, &prices), 0);
+                cr_assert_eq(sl_assign_algorithm_1(prices, algorithm_1), 0);
+                cr_assert_eq(sl_assign_cheapest(prices, algorithm_1, forms), 0);
+                if (sl_assign_copied_bytes(prices, forms) > prices->copies_max) {
+                        cr_assert_eq(sl_assign_cheapest_within(prices, algorithm_1, forms), 0);
+                        n_bound++;
+                }
+                cr_assert_eq(sl_assign_seconds(prices, forms, &found), 0);
+                cr_expect_leq(sl_assign_copied_bytes(prices, forms), prices->copies_max);
+                cr_expect_float_eq(found, cheapest_of_all(prices), 1e-10, "seed %d", (int)seed);
+                sl_prices_free(prices);
+        }
+        cr_expect_gt(n_bound, 0);
+        bench_deinit(&b);
+}
+
+static uint32_t merge_within(const struct bench *b, double share, const struct sl_merge_costs *costs, uint32_t *ret_convolutions)
+{
+        const struct sl_merge_copies copies = within(share);
+        struct sl_merge_report report;
+        struct sl_graph *merged;
+
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        cr_assert_eq(
+                sl_merge(b->graphs, LANES, &(struct sl_merge_options){.costs = costs, .copies = &copies}, merged, &report, NULL),
+                1);
+        cr_expect_leq((double)report.copied_bytes, share * (double)report.lanes_bytes);
+        cr_expect_geq(report.wanted_bytes, report.copied_bytes);
+        *ret_convolutions = lanes_count(merged, SL_OP_CONV);
+        sl_graph_free(merged);
+        return report.n_merged;
+}
+
+Test(assign, a_convolution_that_would_be_copied_beyond_the_bound_stays_apart_in_both_ways)
+{
+        struct tariff tariff = free_layouts;
+        const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 1};
+        uint32_t n;
+        struct bench b;
+
+        bench_init(&b);
+        cr_expect_eq(merge_within(&b, 0, NULL, &n), 4);
+        cr_expect_eq(n, LANES);
+        cr_expect_eq(merge_within(&b, 1, NULL, &n), 5);
+        cr_expect_eq(n, 1);
+        cr_expect_eq(merge_within(&b, 0, &costs, &n), 4);
+        cr_expect_eq(n, LANES);
+        cr_expect_eq(merge_within(&b, 1, &costs, &n), 5);
         bench_deinit(&b);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One node by itself, as a plan would have it without timing: what a merge asks of each of its forms (merge/merge.h). Pure but for
+ * memory; compiler's process and tools.
+ */
+#pragma once
+
+#include "node.h"
+
+#include <stdint.h>
+
+struct sl_backend;
+
+/*
+ * The backend that runs @node, which gets its layouts (images with channels last where the backend has them so) and its algorithm:
+ * a node by itself would never be computed approximately. @constants: bit i says that input i is constant. NULL: nobody runs it.
+ */
+const struct sl_backend *sl_node_alone_place(const struct sl_backend *backend, uint64_t constants, struct sl_node_desc *node);
+
+/*
+ * Of the constants of @node, which stands for several of @single: bytes that those do not have so when each is packed by itself. As
+ * sl_plan_share() has it, lanes share what is packed alike and is whole pages of each. @single: NULL: all bytes. @backend: a struct
+ * sl_backend, of both.
+ */
+uint64_t sl_node_alone_copies(
+        void *backend, const struct sl_node_desc *node, const struct sl_node_desc *single, uint64_t constants);
