@@ -12,7 +12,7 @@ what merging takes.
 
 Sources: NetFuse (Jeong et al., 2020), section 5: models of one architecture with other weights and other inputs, 1 to 32 of them, merged
 into one graph on a GPU. Three ways on this host's cores, in turns, medians of the rounds: separate workers (`fuse: never`), one job
-(`fuse: auto` with `limits.fuse_bytes: 0`), merged (`fuse: auto`), where the runtime measures what pays and merges that. Live: each copy
+(`fuse: auto` with `limits.fuse_bytes: 0`), merged (`fuse: auto`), where the runtime measures what pays and merges that, with as many copies of filters as it likes (`merge_copies: 10`). Live: each copy
 has weights of its own; a native client (bench-lanes) keeps one request of one sample in flight for each of the first so many copies. conv4
 and conv8 are eight convolutions of 3x3, of so many channels, at 8x8. One thread of ONNX Runtime asks its sessions one after another.
 """
@@ -100,7 +100,7 @@ def serve(options, files, way, occupied, folder):
     config = os.path.join(folder, f"{way}.yaml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(f"limits: {{fuse_bytes: {fuse_bytes}}}\nthreads: {{inline_us: {options.inline_us}}}\nlog_level: debug\n")
-    runtime = Runtime(options.program, files, configs={name: f"fuse: {fuse}\n" for name in files}, arguments=("--config", config))
+    runtime = Runtime(options.program, files, configs={name: f"fuse: {fuse}\nmerge_copies: 10\n" for name in files}, arguments=("--config", config))
     lanes = os.path.join(os.path.dirname(options.program), "bench-lanes")
     try:
         runtime.connect().close()

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, WEIGHTS, PASSES, SHAPES, CORE, GPU, N_KINDS };
@@ -207,6 +208,14 @@ static void print_gpu(const struct sl_cuda_figures *figures, char *ret_text)
         (void)sl_cuda_figures_print(figures, ret_text);
 }
 
+/* In as few digits as are read back to the same number, of two tries. */
+static void print_real(double value, char ret_text[SL_LOWER_OPTION_TEXT_BYTES])
+{
+        snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%.15g", value);
+        if (strtod(ret_text, NULL) != value)
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%.17g", value);
+}
+
 void sl_lower_options_text(
         const struct sl_lower_options *options, enum sl_lower_option option, char ret_text[SL_LOWER_OPTION_TEXT_BYTES])
 {
@@ -218,7 +227,7 @@ void sl_lower_options_text(
                 snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%llu", (unsigned long long)*(const uint64_t *)field);
                 break;
         case REAL:
-                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%.17g", *(const double *)field);
+                print_real(*(const double *)field, ret_text);
                 break;
         case FLAG:
                 snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%s", *(const bool *)field ? "true" : "false");
