@@ -83,6 +83,22 @@ copied 0 0.1 bounded
 fuse -O merge_copies=1 --json "$folder/models"
 copied 0.15 1 unbounded
 
+# Products of bytes by scales and zero points of their own run lane by lane: what is merged around them has the single ones' bits.
+mkdir "$folder/bytes"
+for samples in 40 80; do
+        "$starling" quantize "$models/lenet/1/model.onnx" --calibration "$models/../test-images.f32" --samples $samples --max-loss 1 \
+                --method minmax -o "$folder/bytes/$samples.onnx" >/dev/null 2>"$folder/err" || wrong "quantize: $(<"$folder/err")"
+done
+cmp -s "$folder/bytes/40.onnx" "$folder/bytes/80.onnx" && wrong "two calibrations give one model"
+fuse --json "$folder"/bytes/*.onnx
+python3 - "$folder/out" <<'END' || wrong "bytes: $(<"$folder/out")"
+import json, sys
+trial = json.load(open(sys.argv[1]))["groups"][0]["trials"][0]
+assert trial["merged"] and 0 < trial["merged_nodes"] < trial["common_nodes"], trial
+assert trial["table"]["difference"] == 0 and trial["weights_bytes"] < 0.1 * trial["single_weights_bytes"], trial
+assert any("scales and zero points are of each lane" in note for note in trial["notes"])
+END
+
 # One model by its folder and by its file; and one that is none.
 fuse "$folder/models/one" "$folder/models/two/1/model.onnx"
 says '^group 1: 2 models of one architecture'
