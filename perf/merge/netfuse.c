@@ -2,7 +2,7 @@
 /*
  * The experiments of NetFuse, section 5, on cores instead of a GPU: copies of one network with weights and heads of their own,
  * computed one after the other (sequential), by a process each (concurrent), by some processes of several each (hybrid), and as one
- * merged plan (fused).
+ * merged plan (fused), or several where a plan has no ports for all.
  *
  *     bench-netfuse [--lanes 1,2,4] [--batches 1,2,4,8] [--turns N] [--seconds S] [--longest S] [--bytes N] [--way
  * paper|neighbours]
@@ -60,7 +60,7 @@ struct options {
 struct made {
         double load_seconds, single_seconds, merge_seconds, laying_seconds, merged_seconds, off_by;
         uint64_t single_bytes, merged_bytes, member_bytes;
-        uint32_t n_common, n_merged;
+        uint32_t n_common, n_merged, block_lanes;
         char cause[SL_ERROR_TEXT_BYTES]; /* why nothing is merged; "" */
 };
 
@@ -162,25 +162,25 @@ static double check(struct sl_plan *const *members, uint32_t lanes, struct sl_pl
 }
 
 /* What the singles have is theirs. */
-static void share(struct bench *b, uint32_t lanes, int whole)
+static void share(struct bench *b, uint32_t first, uint32_t lanes, int whole)
 {
         struct sl_plan *members[COPIES_MAX], *merged = ways_open(whole);
+        int to = b->plans.merged[first / b->made->block_lanes], fd = whole;
         struct sl_error error = {""};
-        int fd = whole;
 
         for (uint32_t l = 0; l < lanes; l++)
-                members[l] = ways_open(b->plans.singles[l]);
+                members[l] = ways_open(b->plans.singles[first + l]);
         if (sl_plan_share(merged, members, lanes, &fd, &error) < 0)
                 fd = whole;
         sl_plan_free(merged);
-        copy_file(fd, b->plans.merged);
-        if (sl_plan_open_merged(b->plans.merged, members, lanes, true, &merged, &error) < 0)
+        copy_file(fd, to);
+        if (sl_plan_open_merged(to, members, lanes, true, &merged, &error) < 0)
                 copies_die("merged plan", error.text);
-        b->made->merged_bytes = sl_plan_info(merged)->weights_bytes;
-        b->made->member_bytes = sl_plan_info(merged)->member_bytes;
+        b->made->merged_bytes += sl_plan_info(merged)->weights_bytes;
+        b->made->member_bytes += sl_plan_info(merged)->member_bytes;
         for (uint32_t l = 0; l < lanes; l++)
                 b->made->single_bytes += sl_plan_info(members[l])->weights_bytes;
-        b->made->off_by = check(members, lanes, merged);
+        b->made->off_by = fmax(b->made->off_by, check(members, lanes, merged));
 }
 
 static const struct sl_backend *backend_of(const struct options *options)
@@ -188,7 +188,16 @@ static const struct sl_backend *backend_of(const struct options *options)
         return sl_backend_find(strchr(options->backend, '=') + 1);
 }
 
-static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_t lanes)
+/* As many lanes in each as a plan has ports for, or nearly. */
+static uint32_t lanes_of_block(const struct sl_graph *graph, uint32_t lanes)
+{
+        uint32_t ports = graph->n_inputs > graph->n_outputs ? graph->n_inputs : graph->n_outputs, most = SL_PLAN_PORTS_MAX / ports;
+        uint32_t blocks = most ? (lanes + most - 1) / most : lanes;
+
+        return (lanes + blocks - 1) / blocks;
+}
+
+static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_t first, uint32_t lanes)
 {
         const struct sl_merge_copies copies = {
                 .bytes = sl_node_alone_copies, .context = (void *)backend_of(&b->options), .share_max = b->options.copies};
@@ -202,9 +211,9 @@ static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_
 
         if (sl_graph_new(&merged) < 0)
                 copies_die("memory", "none left");
-        r = sl_merge(graphs, lanes, &asked, merged, &report, &error);
-        b->made->merge_seconds = (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
-        b->made->laying_seconds = report.laying_seconds;
+        r = sl_merge(graphs + first, lanes, &asked, merged, &report, &error);
+        b->made->merge_seconds += (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
+        b->made->laying_seconds += report.laying_seconds;
         b->made->n_common = report.n_common;
         b->made->n_merged = report.n_merged;
         if (r <= 0) {
@@ -213,12 +222,12 @@ static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_
         }
         from = sl_clock_ns();
         r = compile(b, merged, false, whole, &error);
-        b->made->merged_seconds = (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
+        b->made->merged_seconds += (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
         sl_graph_free(merged);
         if (r < 0)
                 snprintf(b->made->cause, sizeof(b->made->cause), "%s", error.text);
         else
-                share(b, lanes, whole);
+                share(b, first, lanes, whole);
 }
 
 /* Widths of heads as tasks have them: no two alike. */
@@ -244,8 +253,9 @@ static void make_plans(struct bench *b, uint32_t lanes)
                         copies_die(b->options.model, error.text);
                 b->made->single_seconds += (double)(sl_clock_ns() - from) / SL_NS_PER_SECOND;
         }
-        if (lanes > 1)
-                merge(b, graphs, lanes);
+        b->made->block_lanes = lanes_of_block(graphs[0], lanes);
+        for (uint32_t first = 0; first + 1 < lanes && !b->made->cause[0]; first += b->made->block_lanes)
+                merge(b, graphs, first, lanes - first < b->made->block_lanes ? lanes - first : b->made->block_lanes);
 }
 
 /* Return: whether the process that makes them has ended well. */
@@ -255,8 +265,9 @@ static bool make_apart(struct bench *b, uint32_t lanes)
         pid_t child;
 
         memset(b->made, 0, sizeof(*b->made));
-        if (ftruncate(b->plans.merged, 0) < 0)
-                copies_die("merged plan", strerror(errno));
+        for (uint32_t i = 0; i < COPIES_MAX; i++)
+                if (ftruncate(b->plans.merged[i], 0) < 0)
+                        copies_die("merged plan", strerror(errno));
         fflush(stdout);
         child = fork();
         if (child == 0) {
@@ -266,6 +277,7 @@ static bool make_apart(struct bench *b, uint32_t lanes)
         }
         if (child < 0 || waitpid(child, &status, 0) < 0)
                 copies_die("process", strerror(errno));
+        b->plans.block_lanes = b->made->block_lanes;
         if (status && !b->made->cause[0])
                 snprintf(b->made->cause, sizeof(b->made->cause), "its compiler ended with status %d", status);
         return status == 0;
@@ -464,9 +476,10 @@ int main(int argc, char **argv)
         b.made = mmap(NULL, sizeof(*b.made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (b.made == MAP_FAILED)
                 copies_die("memory", strerror(errno));
-        b.plans.merged = memory_file();
-        for (uint32_t i = 0; i < COPIES_MAX; i++)
+        for (uint32_t i = 0; i < COPIES_MAX; i++) {
                 b.plans.singles[i] = memory_file();
+                b.plans.merged[i] = memory_file();
+        }
         for (uint32_t i = 0; i < b.options.n_lanes; i++)
                 print_lanes(&b, b.options.lanes[i]);
         return 0;

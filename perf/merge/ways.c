@@ -52,28 +52,36 @@ struct worker {
         int go, done; /* rounds wanted; a byte for each request that was kept */
 };
 
-/* Plans of worker @number of @way. Return: how many. */
-static uint32_t load_share(const struct ways_plans *plans, const struct way *way, uint32_t number, struct loaded *loaded)
+static uint32_t load_merged(const struct ways_plans *plans, const struct way *way, struct loaded *loaded)
 {
         struct sl_plan *members[COPIES_MAX];
         struct sl_error error = {""};
         uint32_t n = 0;
 
-        for (uint32_t l = 0; l < way->lanes; l++) {
-                if (!way->fused && l % way->processes != number)
-                        continue;
+        for (uint32_t l = 0; l < way->lanes; l++)
                 members[l] = ways_open(plans->singles[l]);
-                if (way->fused)
-                        continue;
-                loaded[n].plan = members[l];
+        for (uint32_t first = 0; first < way->lanes; first += plans->block_lanes) {
+                uint32_t left = way->lanes - first, lanes = left < plans->block_lanes ? left : plans->block_lanes;
+
+                if (sl_plan_open_merged(plans->merged[n], members + first, lanes, true, &loaded[n].plan, &error) < 0)
+                        copies_die("merged plan", error.text);
+                ways_load(&loaded[n++], way->batch, 1);
+        }
+        return n;
+}
+
+/* Plans of worker @number of @way. Return: how many. */
+static uint32_t load_share(const struct ways_plans *plans, const struct way *way, uint32_t number, struct loaded *loaded)
+{
+        uint32_t n = 0;
+
+        if (way->fused)
+                return load_merged(plans, way, loaded);
+        for (uint32_t l = number; l < way->lanes; l += way->processes) {
+                loaded[n].plan = ways_open(plans->singles[l]);
                 ways_load(&loaded[n++], way->batch, l + 1);
         }
-        if (!way->fused)
-                return n;
-        if (sl_plan_open_merged(plans->merged, members, way->lanes, true, &loaded[0].plan, &error) < 0)
-                copies_die("merged plan", error.text);
-        ways_load(&loaded[0], way->batch, 1);
-        return 1;
+        return n;
 }
 
 _Noreturn static void work(const struct ways_plans *plans, const struct way *way, uint32_t number, int go, int done)

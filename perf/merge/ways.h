@@ -11,12 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Plan files: of each copy, and of as many as are at hand merged. */
+/* Plan files: of each copy, and of each so many merged, the last of what is left. */
 struct ways_plans {
-        int singles[COPIES_MAX], merged;
+        int singles[COPIES_MAX], merged[COPIES_MAX];
+        uint32_t block_lanes;
 };
 
-/* One way: so many processes, which have the copies among them, or one that has the merged plan. */
+/* One way: so many processes, which have the copies among them, or one that has the merged plans. */
 struct way {
         uint32_t processes, lanes, batch;
         bool fused;
