@@ -80,6 +80,39 @@ Test(fuse_table, idle_lanes_that_are_left_out_count_for_less)
         cr_expect_eq(sl_fuse_least_lanes(&table, 1), 9);
 }
 
+/* A lane costs 1 by itself. */
+static struct sl_fuse_table with_lanes(uint32_t lanes, double fixed, double each)
+{
+        struct sl_fuse_table table;
+
+        sl_fuse_table_init(&table, lanes);
+        table.n_rows = 1;
+        table.rows[0].batch = table.rows[0].n_turns = 1;
+        for (uint32_t k = 0; k < table.n_occupancies; k++) {
+                table.rows[0].separate[k] = table.rows[0].one_job[k] = table.occupied[k];
+                table.rows[0].merged[k] = fixed + each * table.occupied[k];
+        }
+        return table;
+}
+
+Test(fuse_table, the_gain_among_models_is_that_of_all_occupancies)
+{
+        struct sl_fuse_table all = with_lanes(32, 0, 0.5), fixed = with_lanes(32, 12, 0), few = with_lanes(8, 3, 0),
+                             never = with_lanes(8, 8, 0.5);
+
+        /* Idle lanes cost nothing: the number of lanes does not matter. */
+        cr_expect_float_eq(sl_fuse_gain_among(&all, 32), 2, 1e-9);
+        cr_expect_float_eq(sl_fuse_gain_among(&(struct sl_fuse_table[]){with_lanes(8, 0, 0.5)}[0], 32), 2, 1e-9);
+        /* Nothing is left out: at an eighth and a quarter of 32 one job is cheaper, at half and all it is 12 and 32 lanes' worth.
+         */
+        cr_expect_float_eq(sl_fuse_gain_among(&fixed, 32), pow(16.0 / 12 * 32 / 12, 0.25), 1e-9);
+        /* Eight of 32 gain as much at all, and more at half, since few of their lanes are idle together. */
+        cr_expect_float_eq(sl_fuse_gain(&few), sl_fuse_gain(&fixed), 1e-9);
+        cr_expect_gt(sl_fuse_gain_among(&few, 32), 1);
+        cr_expect_float_eq(sl_fuse_gain_among(&never, 64), 1, 1e-9);
+        cr_expect_eq(sl_fuse_gain_among(&(struct sl_fuse_table){.n_lanes = 8}, 8), 0);
+}
+
 Test(fuse_table, what_never_gains_or_was_not_measured_is_never_merged)
 {
         struct sl_fuse_table table = synthetic();

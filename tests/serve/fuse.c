@@ -21,15 +21,16 @@
 #define LANES  4u
 
 uint32_t __wrap_sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples);
-double __wrap_sl_fuse_gain(const struct sl_fuse_table *table);
+double __wrap_sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models);
 
 uint32_t __wrap_sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples)
 {
         return table->n_rows && samples <= table->rows[table->n_rows - 1].batch ? 2 : SL_FUSE_NEVER;
 }
 
-double __wrap_sl_fuse_gain(const struct sl_fuse_table *table)
+double __wrap_sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
 {
+        (void)n_models;
         return table->n_lanes <= LANES ? table->n_lanes : 1;
 }
 

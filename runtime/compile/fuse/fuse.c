@@ -254,7 +254,8 @@ static int end_block(struct sl_fuse *fuse, struct sl_fuse_found *found)
                 fuse->first += fuse->n_lanes;
                 return next_block(fuse);
         }
-        if (block.plan && (!fuse->best.plan || sl_fuse_gain(&block.table) > sl_fuse_gain(&fuse->best.table))) {
+        if (block.plan &&
+                (!fuse->best.plan || sl_fuse_gain_among(&block.table, fuse->n) > sl_fuse_gain_among(&fuse->best.table, fuse->n))) {
                 sl_plan_free(fuse->best.plan);
                 fuse->best = block;
         } else {

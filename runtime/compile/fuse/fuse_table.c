@@ -121,3 +121,52 @@ double sl_fuse_gain(const struct sl_fuse_table *table)
 
         return table->n_rows ? table->rows[0].one_job[all] / table->rows[0].merged[all] : 0;
 }
+
+static double log_choose(uint32_t n, uint32_t k)
+{
+        double sum = 0;
+
+        for (uint32_t i = 1; i <= k; i++)
+                sum += log((double)(n - k + i) / i);
+        return sum;
+}
+
+/* That @lanes of the table's are occupied when @occupied of @n_models are (hypergeometric). */
+static double chance(const struct sl_fuse_table *table, uint32_t n_models, uint32_t occupied, uint32_t lanes)
+{
+        uint32_t others = n_models - table->n_lanes;
+
+        if (lanes > occupied || occupied - lanes > others)
+                return 0;
+        return exp(log_choose(table->n_lanes, lanes) + log_choose(others, occupied - lanes) - log_choose(n_models, occupied));
+}
+
+static double gain_at(const struct sl_fuse_table *table, uint32_t n_models, uint32_t occupied, uint32_t least)
+{
+        const struct sl_fuse_row *row = &table->rows[0];
+        double one_job = 0, cheaper = 0;
+
+        for (uint32_t lanes = 1; lanes <= table->n_lanes; lanes++) {
+                double share = chance(table, n_models, occupied, lanes), apart = between(table, row->one_job, lanes);
+
+                one_job += share * apart;
+                cheaper += share * (lanes >= least ? merged_between(table, row, lanes) : apart);
+        }
+        return one_job / cheaper;
+}
+
+double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
+{
+        const uint32_t parts[] = {8, 4, 2, 1};
+        double sum = 0;
+        uint32_t n = 0;
+
+        if (!table->n_rows)
+                return 0;
+        for (uint32_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+                if (n_models / parts[i]) {
+                        sum += log(gain_at(table, n_models, n_models / parts[i], sl_fuse_least_lanes(table, table->rows[0].batch)));
+                        n++;
+                }
+        return exp(sum / n);
+}

@@ -55,3 +55,10 @@ double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t lanes,
 
 /* One job over merged, all lanes occupied, at the smallest batch; 0 without rows. */
 double sl_fuse_gain(const struct sl_fuse_table *table);
+
+/*
+ * One job over the cheaper way, at the smallest batch, where the lanes are some of @n_models (their number and more), of which an
+ * eighth, a quarter, half and all are occupied, any of them as likely as another: the geometric mean. Many lanes gain most where
+ * all are occupied, few lanes where few neighbours are; what is left out for idle ones counts. 0 without rows.
+ */
+double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models);
