@@ -17,6 +17,7 @@
 #include "copies.h"
 #include "graph.h"
 #include "lower.h"
+#include "node_alone.h"
 #include "node_costs.h"
 #include "pass.h"
 #include "plan.h"
@@ -249,7 +250,7 @@ static void bench(const char *model, uint32_t lanes, bool steps)
                 compile(b.graphs[l], &b.singles[l]);
                 bytes += b.singles[l].weights_bytes;
         }
-        if (sl_node_costs_new(&sl_backend_cpu, sl_clock_ns() + COSTS_NS, &costs) < 0)
+        if (sl_node_costs_new(&(struct sl_node_host){&sl_backend_cpu, sl_target_typical}, sl_clock_ns() + COSTS_NS, &costs) < 0)
                 copies_die("memory", "none left");
         paper_seconds = merge(&b, &(struct sl_merge_options){0}, &paper, &b.by_paper);
         neighbours_seconds = merge(&b, &(struct sl_merge_options){.neighbours = true}, &neighbours, &b.neighbours);

@@ -183,11 +183,6 @@ static void share(struct bench *b, uint32_t first, uint32_t lanes, int whole)
         b->made->off_by = fmax(b->made->off_by, check(members, lanes, merged));
 }
 
-static const struct sl_backend *backend_of(const struct options *options)
-{
-        return sl_backend_find(strchr(options->backend, '=') + 1);
-}
-
 /* As many lanes in each as a plan has ports for, or nearly. */
 static uint32_t lanes_of_block(const struct sl_graph *graph, uint32_t lanes)
 {
@@ -199,8 +194,8 @@ static uint32_t lanes_of_block(const struct sl_graph *graph, uint32_t lanes)
 
 static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_t first, uint32_t lanes)
 {
-        const struct sl_merge_copies copies = {
-                .bytes = sl_node_alone_copies, .context = (void *)backend_of(&b->options), .share_max = b->options.copies};
+        struct sl_node_host host = {sl_backend_find(strchr(b->options.backend, '=') + 1), sl_target_typical};
+        const struct sl_merge_copies copies = {.bytes = sl_node_alone_copies, .context = &host, .share_max = b->options.copies};
         const struct sl_merge_options asked = {
                 .neighbours = b->options.neighbours, .copies = b->options.copies < 0 ? NULL : &copies};
         struct sl_merge_report report = {0};

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "merge/merge.h"
 #include "network.h"
+#include "node_alone.h"
 #include "node_costs.h"
 #include "op.h"
 
@@ -21,7 +22,7 @@ static struct sl_node_costs *costs_new(uint64_t until_ns)
 {
         struct sl_node_costs *costs;
 
-        cr_assert_eq(sl_node_costs_new(sl_backend_find("cpu"), until_ns, &costs), 0);
+        cr_assert_eq(sl_node_costs_new(&(struct sl_node_host){sl_backend_find("cpu"), sl_target_typical}, until_ns, &costs), 0);
         return costs;
 }
 

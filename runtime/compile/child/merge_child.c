@@ -111,11 +111,16 @@ static int explain_nothing(const struct sl_merge_report *report, struct sl_error
                 100 * LEAST_GAIN, 1e6 * report->apart_seconds, 1e6 * report->seconds);
 }
 
+static struct sl_node_host host_of(const struct sl_lower_options *lowering)
+{
+        return (struct sl_node_host){sl_backend_find(sl_lower_options_backend(lowering)), sl_lower_options_target(lowering)};
+}
+
 /* What is less than a page is nobody's to share, and the tables of a plan are ten times as much as this. */
-static struct sl_merge_copies copies_of(const struct sl_lower_options *lowering)
+static struct sl_merge_copies copies_of(const struct sl_lower_options *lowering, struct sl_node_host *host)
 {
         return (struct sl_merge_copies){.bytes = sl_node_alone_copies,
-                .context = (void *)sl_backend_find(sl_lower_options_backend(lowering)),
+                .context = host,
                 .share_max = lowering->merge_copies,
                 .lane_bytes_max = lowering->merge_copies > 0 ? LANE_BYTES : 0};
 }
@@ -123,7 +128,8 @@ static struct sl_merge_copies copies_of(const struct sl_lower_options *lowering)
 static int merge_all(const struct graphs *graphs, const struct sl_lower_options *lowering, const struct sl_merge_costs *costs,
         struct sl_graph *merged, struct sl_merge_report *report, struct sl_error *error)
 {
-        const struct sl_merge_copies copies = copies_of(lowering);
+        struct sl_node_host host = host_of(lowering);
+        const struct sl_merge_copies copies = copies_of(lowering, &host);
 
         return sl_merge((const struct sl_graph *const *)graphs->all, graphs->n,
                 &(struct sl_merge_options){.costs = costs, .copies = &copies, .least_gain = LEAST_GAIN}, merged, report, error);
@@ -135,11 +141,12 @@ static int merge(const struct graphs *graphs, const struct sl_lower_options *low
 {
         SL_CLEANUP(sl_cleanup_sl_node_costs_free) struct sl_node_costs *costs = NULL;
         struct sl_merge_costs asked = {.seconds = sl_node_costs_seconds, .batch = 1};
+        const struct sl_node_host host = host_of(lowering);
         uint64_t until_ns = sl_clock_ns() + (uint64_t)(lowering->merge_seconds * (double)SL_NS_PER_SECOND);
 
         if (lowering->merge_seconds <= 0)
                 return merge_all(graphs, lowering, NULL, merged, report, error);
-        if (sl_node_costs_new(sl_backend_find(sl_lower_options_backend(lowering)), until_ns, &costs) < 0)
+        if (sl_node_costs_new(&host, until_ns, &costs) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the costs of nodes");
         asked.context = costs;
         return merge_all(graphs, lowering, &asked, merged, report, error);
@@ -190,7 +197,8 @@ static double time_whole(const struct sl_graph *graph, const struct sl_lower_opt
 static int merge_neighbours(
         const struct graphs *graphs, const struct sl_lower_options *lowering, struct way *ret_way, struct sl_error *error)
 {
-        const struct sl_merge_copies copies = copies_of(lowering);
+        struct sl_node_host host = host_of(lowering);
+        const struct sl_merge_copies copies = copies_of(lowering, &host);
         int r = sl_graph_new(&ret_way->graph) < 0 ? -ENOMEM : 0;
 
         if (r == 0)

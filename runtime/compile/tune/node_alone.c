@@ -14,43 +14,43 @@ static void turn_images(struct sl_tensor *tensors, uint32_t n, uint64_t constant
                         tensors[i].layout = SL_LAYOUT_CHANNELS_LAST;
 }
 
-static const struct sl_backend *place(const struct sl_backend *backend, uint64_t constants, struct sl_node_desc *node)
+static const struct sl_backend *place(const struct sl_node_host *host, uint64_t constants, struct sl_node_desc *node)
 {
         struct sl_node_desc turned = *node;
 
         turn_images(turned.inputs, turned.n_inputs, constants);
         turn_images(turned.outputs, turned.n_outputs, 0);
-        if ((sl_op_traits(node->op) & SL_OP_SPATIAL) && backend->planner->supports(NULL, &turned)) {
+        if ((sl_op_traits(node->op) & SL_OP_SPATIAL) && host->backend->planner->supports(&host->target, &turned)) {
                 *node = turned;
-                return backend;
+                return host->backend;
         }
-        if (backend->planner->supports(NULL, node))
-                return backend;
+        if (host->backend->planner->supports(&host->target, node))
+                return host->backend;
         return sl_backend_ref.planner->supports(NULL, node) ? &sl_backend_ref : NULL;
 }
 
-static int set_algorithm(const struct sl_backend *backend, struct sl_node_desc *node)
+static int set_algorithm(const struct sl_node_host *host, const struct sl_backend *backend, struct sl_node_desc *node)
 {
         uint32_t algorithms[SL_ALGORITHM_COUNT];
 
-        if (!backend->planner->algorithms || !backend->planner->algorithms(NULL, node, algorithms, NULL))
+        if (!backend->planner->algorithms || !backend->planner->algorithms(&host->target, node, algorithms, NULL))
                 return 0;
         return sl_attrs_set_int(&node->attrs, SL_ATTR_ALGORITHM, algorithms[0]);
 }
 
-const struct sl_backend *sl_node_alone_place(const struct sl_backend *backend, uint64_t constants, struct sl_node_desc *node)
+const struct sl_backend *sl_node_alone_place(const struct sl_node_host *host, uint64_t constants, struct sl_node_desc *node)
 {
-        const struct sl_backend *found = place(backend, constants, node);
+        const struct sl_backend *found = place(host, constants, node);
 
-        return found && set_algorithm(found, node) == 0 ? found : NULL;
+        return found && set_algorithm(host, found, node) == 0 ? found : NULL;
 }
 
 /* Unpacked where nobody packs it. */
-static void find_form(
-        const struct sl_backend *backend, const struct sl_node_desc *node, uint32_t input, struct sl_packed *ret_packed)
+static void find_form(const struct sl_node_host *host, const struct sl_backend *backend, const struct sl_node_desc *node,
+        uint32_t input, struct sl_packed *ret_packed)
 {
         memset(ret_packed, 0, sizeof(*ret_packed));
-        if (!backend || !backend->planner->pack || backend->planner->pack(NULL, node, input, ret_packed) < 0)
+        if (!backend || !backend->planner->pack || backend->planner->pack(&host->target, node, input, ret_packed) < 0)
                 memset(ret_packed, 0, sizeof(*ret_packed));
         if (!ret_packed->data_bytes)
                 ret_packed->data_bytes = sl_tensor_bytes(&node->inputs[input]);
@@ -73,11 +73,11 @@ static void follow_lanes(const struct sl_node_desc *lanes, struct sl_node_desc *
                 (void)sl_attrs_set_int(&one->attrs, SL_ATTR_ALGORITHM, algorithm);
 }
 
-uint64_t sl_node_alone_copies(void *backend, const struct sl_node_desc *node, const struct sl_node_desc *single, uint64_t constants)
+uint64_t sl_node_alone_copies(void *host, const struct sl_node_desc *node, const struct sl_node_desc *single, uint64_t constants)
 {
         struct sl_node_desc lanes = *node, one = single ? *single : (struct sl_node_desc){0};
-        const struct sl_backend *of_lanes = sl_node_alone_place(backend, constants, &lanes),
-                                *of_one = single ? sl_node_alone_place(backend, constants, &one) : NULL;
+        const struct sl_backend *of_lanes = sl_node_alone_place(host, constants, &lanes),
+                                *of_one = single ? sl_node_alone_place(host, constants, &one) : NULL;
         uint64_t bytes = 0;
 
         follow_lanes(&lanes, &one);
@@ -86,9 +86,9 @@ uint64_t sl_node_alone_copies(void *backend, const struct sl_node_desc *node, co
 
                 if (!(constants >> i & 1) || node->inputs[i].dtype == SL_DTYPE_NONE)
                         continue;
-                find_form(of_lanes, &lanes, i, &packed);
+                find_form(host, of_lanes, &lanes, i, &packed);
                 if (i < one.n_inputs && one.inputs[i].dtype != SL_DTYPE_NONE) {
-                        find_form(of_one, &one, i, &packed_one);
+                        find_form(host, of_one, &one, i, &packed_one);
                         if (is_alike(&packed, &packed_one))
                                 continue;
                 }

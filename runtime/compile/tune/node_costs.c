@@ -26,20 +26,20 @@ struct entry {
 };
 
 struct sl_node_costs {
-        const struct sl_backend *backend;
+        struct sl_node_host host;
         uint64_t until_ns;
         uint32_t n, room, n_timed;
         struct entry *entries;
         double seconds, work; /* of all that was timed */
 };
 
-int sl_node_costs_new(const struct sl_backend *backend, uint64_t until_ns, struct sl_node_costs **ret_costs)
+int sl_node_costs_new(const struct sl_node_host *host, uint64_t until_ns, struct sl_node_costs **ret_costs)
 {
         struct sl_node_costs *costs = calloc(1, sizeof(*costs));
 
         if (!costs)
                 return -ENOMEM;
-        costs->backend = backend;
+        costs->host = *host;
         costs->until_ns = until_ns;
         *ret_costs = costs;
         return 0;
@@ -133,7 +133,7 @@ static int make_constants(const struct sl_node_desc *node, uint64_t constants, v
 static double time_node(const struct sl_node_costs *costs, const struct sl_node_desc *node, uint64_t constants)
 {
         struct sl_node_desc placed = *node;
-        const struct sl_backend *backend = sl_node_alone_place(costs->backend, constants, &placed);
+        const struct sl_backend *backend = sl_node_alone_place(&costs->host, constants, &placed);
         void *data[SL_NODE_INPUTS_MAX] = {NULL};
         struct sl_node_run *run = NULL;
         double seconds = INFINITY;

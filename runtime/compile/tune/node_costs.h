@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
-struct sl_backend;
 struct sl_node_costs;
+struct sl_node_host;
 
 /* @until_ns: what is asked for later is not timed but taken from the work of what was. Return: 0, -ENOMEM. */
-int sl_node_costs_new(const struct sl_backend *backend, uint64_t until_ns, struct sl_node_costs **ret_costs);
+int sl_node_costs_new(const struct sl_node_host *host, uint64_t until_ns, struct sl_node_costs **ret_costs);
 struct sl_node_costs *sl_node_costs_free(struct sl_node_costs *costs);
 
 /*
