@@ -250,7 +250,7 @@ static void bench(const char *model, uint32_t lanes, bool steps)
                 compile(b.graphs[l], &b.singles[l]);
                 bytes += b.singles[l].weights_bytes;
         }
-        if (sl_node_costs_new(&(struct sl_node_host){&sl_backend_cpu, sl_target_typical}, sl_clock_ns() + COSTS_NS, &costs) < 0)
+        if (sl_node_costs_new(&(struct sl_node_host){&sl_backend_cpu, sl_target_typical, 1}, sl_clock_ns() + COSTS_NS, &costs) < 0)
                 copies_die("memory", "none left");
         paper_seconds = merge(&b, &(struct sl_merge_options){0}, &paper, &b.by_paper);
         neighbours_seconds = merge(&b, &(struct sl_merge_options){.neighbours = true}, &neighbours, &b.neighbours);

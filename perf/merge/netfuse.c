@@ -194,7 +194,8 @@ static uint32_t lanes_of_block(const struct sl_graph *graph, uint32_t lanes)
 
 static void merge(struct bench *b, const struct sl_graph *const *graphs, uint32_t first, uint32_t lanes)
 {
-        struct sl_node_host host = {sl_backend_find(strchr(b->options.backend, '=') + 1), sl_target_typical};
+        struct sl_node_host host = {sl_backend_find(strchr(b->options.backend, '=') + 1), sl_target_typical,
+                b->options.batches[b->options.n_batches - 1]};
         const struct sl_merge_copies copies = {.bytes = sl_node_alone_copies, .context = &host, .share_max = b->options.copies};
         const struct sl_merge_options asked = {
                 .neighbours = b->options.neighbours, .copies = b->options.copies < 0 ? NULL : &copies};

@@ -62,6 +62,9 @@ enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };
 
 enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
 
+/* Of weights that a merged plan may have of each model in a second form, however few these have (merge_copies above 0). */
+#define SL_MERGE_LANE_BYTES 8192u
+
 /* All arithmetic stays float32. */
 enum sl_weights { SL_WEIGHTS_FP32, SL_WEIGHTS_F16, SL_WEIGHTS_BF16 };
 

@@ -22,7 +22,7 @@ static struct sl_node_costs *costs_new(uint64_t until_ns)
 {
         struct sl_node_costs *costs;
 
-        cr_assert_eq(sl_node_costs_new(&(struct sl_node_host){sl_backend_find("cpu"), sl_target_typical}, until_ns, &costs), 0);
+        cr_assert_eq(sl_node_costs_new(&(struct sl_node_host){sl_backend_find("cpu"), sl_target_typical, 1}, until_ns, &costs), 0);
         return costs;
 }
 

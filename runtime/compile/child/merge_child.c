@@ -22,10 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WHOLE_RUNS      8                   /* of a whole plan, of which each node's shortest counts */
-#define WHOLE_BYTES_MAX (64ull << 20)       /* of constants that are laid together: what has more is not made twice */
-#define LANE_BYTES      (2 * SL_PAGE_BYTES) /* of weights that each lane may have a second time, however few it has */
-#define LEAST_GAIN      0.03                /* what stays below it by the costs would hardly gain when it is measured */
+#define WHOLE_RUNS      8             /* of a whole plan, of which each node's shortest counts */
+#define WHOLE_BYTES_MAX (64ull << 20) /* of constants that are laid together: what has more is not made twice */
+#define LEAST_GAIN      0.03          /* what stays below it by the costs would hardly gain when it is measured */
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
@@ -113,7 +112,8 @@ static int explain_nothing(const struct sl_merge_report *report, struct sl_error
 
 static struct sl_node_host host_of(const struct sl_lower_options *lowering)
 {
-        return (struct sl_node_host){sl_backend_find(sl_lower_options_backend(lowering)), sl_lower_options_target(lowering)};
+        return (struct sl_node_host){
+                sl_backend_find(sl_lower_options_backend(lowering)), sl_lower_options_target(lowering), lowering->batch_max};
 }
 
 /* What is less than a page is nobody's to share, and the tables of a plan are ten times as much as this. */
@@ -122,7 +122,7 @@ static struct sl_merge_copies copies_of(const struct sl_lower_options *lowering,
         return (struct sl_merge_copies){.bytes = sl_node_alone_copies,
                 .context = host,
                 .share_max = lowering->merge_copies,
-                .lane_bytes_max = lowering->merge_copies > 0 ? LANE_BYTES : 0};
+                .lane_bytes_max = lowering->merge_copies > 0 ? SL_MERGE_LANE_BYTES : 0};
 }
 
 static int merge_all(const struct graphs *graphs, const struct sl_lower_options *lowering, const struct sl_merge_costs *costs,

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "fuse_measure.h"
 #include "fuse_record.h"
+#include "lower_options.h"
 #include "plan.h"
 #include "share.h"
 
@@ -79,7 +80,7 @@ static void keep_record(struct sl_fuse_step *step, int status)
 {
         const struct sl_fuse_step_options *options = &step->options;
         SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
-        bool lasting = status == 0 || status == -EBADMSG || status == -ETIME;
+        bool lasting = status == 0 || status == -EBADMSG || status == -ETIME || status == -ENODATA;
 
         if (!record || !options->cache || !options->keys->known || !lasting)
                 return;
@@ -150,6 +151,22 @@ static int share(struct sl_fuse_step *step)
         return 0;
 }
 
+/* What was counted before anything was packed may have come out otherwise. */
+static int check_copies(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+        uint64_t own = sl_plan_info(step->found.plan)->weights_bytes, members = 0, granted;
+
+        for (uint32_t i = 0; i < options->n_lanes; i++)
+                members += sl_plan_info(options->singles[i])->weights_bytes + sl_plan_info(options->singles[i])->shared_bytes;
+        granted = (uint64_t)(options->lowering->merge_copies * (double)members) + options->n_lanes * (uint64_t)SL_MERGE_LANE_BYTES;
+        if (own <= granted)
+                return 0;
+        return sl_error_set(&step->found.error, ENODATA,
+                "merged they have %llu of %llu bytes of weights a second time, merge_copies grants %llu", (unsigned long long)own,
+                (unsigned long long)members, (unsigned long long)granted);
+}
+
 static int open_and_measure(struct sl_fuse_step *step)
 {
         struct sl_fuse_found *found = &step->found;
@@ -158,6 +175,10 @@ static int open_and_measure(struct sl_fuse_step *step)
         found->notes = *step->options.notes;
         if (r == 0)
                 r = share(step);
+        if (r == 0)
+                r = check_copies(step);
+        if (r == -ENODATA)
+                keep_record(step, r);
         return r < 0 ? r : measure(step);
 }
 

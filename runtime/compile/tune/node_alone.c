@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "op.h"
 
+#include <math.h>
 #include <string.h>
 
 static void turn_images(struct sl_tensor *tensors, uint32_t n, uint64_t constants)
@@ -64,12 +65,46 @@ static bool is_alike(const struct sl_packed *lanes, const struct sl_packed *one)
                lanes->form_bytes == one->form_bytes && !memcmp(lanes->form, one->form, bytes);
 }
 
-/* With the option `laned` a product of one lane takes the algorithm of several. */
-static void follow_lanes(const struct sl_node_desc *lanes, struct sl_node_desc *one)
+/* Of each algorithm the logarithm of its seconds is added; infinite: it is not taken. */
+static void add_guesses(const struct sl_node_host *host, const struct sl_node_desc *node, double guesses[SL_ALGORITHM_COUNT])
+{
+        uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+        double seconds[SL_ALGORITHM_COUNT], sums[SL_ALGORITHM_COUNT];
+
+        n = host->backend->planner->algorithms(&host->target, node, algorithms, seconds);
+        for (uint32_t i = 0; i < SL_ALGORITHM_COUNT; i++)
+                sums[i] = INFINITY;
+        for (uint32_t i = 0; i < n; i++)
+                sums[algorithms[i]] = guesses[algorithms[i]] + log(seconds[i]);
+        memcpy(guesses, sums, sizeof(sums));
+}
+
+static bool is_much_faster(const double guesses[SL_ALGORITHM_COUNT], uint32_t algorithm, uint32_t n_guesses)
+{
+        for (uint32_t i = 0; i < SL_ALGORITHM_COUNT; i++)
+                if (guesses[i] < guesses[algorithm] - n_guesses * log1p(SL_LANED_MARGIN))
+                        return true;
+        return false;
+}
+
+/* With the option `laned` a product of one lane takes the algorithm of several, by the guesses at both ends of the ladder. */
+static void follow_lanes(const struct sl_node_host *host, const struct sl_node_desc *lanes, struct sl_node_desc *one)
 {
         int64_t algorithm = sl_attrs_int(&lanes->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+        struct sl_node_desc many = *one;
+        double guesses[SL_ALGORITHM_COUNT] = {0};
 
-        if (one->op == SL_OP_GEMM || one->op == SL_OP_MATMUL)
+        if ((one->op != SL_OP_GEMM && one->op != SL_OP_MATMUL) || algorithm == SL_ALGORITHM_AUTO ||
+                !host->backend->planner->algorithms)
+                return;
+        many.inputs[0].shape.dims[0] *= host->batch_max;
+        many.outputs[0].shape.dims[0] *= host->batch_max;
+        if (many.epilogue.has_residual)
+                many.inputs[many.n_inputs - 1].shape.dims[0] *= host->batch_max;
+        add_guesses(host, one, guesses);
+        if (host->batch_max > 1)
+                add_guesses(host, &many, guesses);
+        if (!is_much_faster(guesses, (uint32_t)algorithm, host->batch_max > 1 ? 2 : 1))
                 (void)sl_attrs_set_int(&one->attrs, SL_ATTR_ALGORITHM, algorithm);
 }
 
@@ -80,7 +115,8 @@ uint64_t sl_node_alone_copies(void *host, const struct sl_node_desc *node, const
                                 *of_one = single ? sl_node_alone_place(host, constants, &one) : NULL;
         uint64_t bytes = 0;
 
-        follow_lanes(&lanes, &one);
+        if (single)
+                follow_lanes(host, &lanes, &one);
         for (uint32_t i = 0; i < node->n_inputs; i++) {
                 struct sl_packed packed, packed_one;
 

@@ -16,7 +16,11 @@ struct sl_backend;
 struct sl_node_host {
         const struct sl_backend *backend;
         struct sl_target target;
+        uint32_t batch_max; /* of the plans, whose nodes are described at batch 1 */
 };
+
+/* A product of one lane takes the algorithm of those of several (option `laned`) unless another is faster by this share. */
+#define SL_LANED_MARGIN 0.25
 
 /*
  * The backend that runs @node, which gets its layouts (images with channels last where the backend has them so) and its algorithm:

@@ -9,6 +9,7 @@
 #include "exactness.h"
 #include "graph.h"
 #include "lower_options.h"
+#include "node_alone.h"
 #include "node_run.h"
 #include "placement.h"
 #include "program.h"
@@ -28,9 +29,6 @@
  */
 #define MARGIN      0.03
 #define MARGIN_RUNS 8
-
-/* By how much products may be slower than by another algorithm, by the guess, that are packed as merged plans have them. */
-#define LANED_MARGIN 0.25
 
 /* Microseconds that a clock cannot tell from none. */
 #define GRAIN 1e-3
@@ -161,7 +159,7 @@ static void follow_lanes(const struct tuner *tuner, uint32_t origin, struct cand
         uint32_t n_guesses = tuner->n_programs > 1 ? 2 : 1;
 
         if (tuner->tuning->options->laned && (node->op == SL_OP_GEMM || node->op == SL_OP_MATMUL) && blocked &&
-                blocked->guess <= candidates->list[0].guess + n_guesses * log1p(LANED_MARGIN))
+                blocked->guess <= candidates->list[0].guess + n_guesses * log1p(SL_LANED_MARGIN))
                 put_first(candidates, blocked);
 }
 
