@@ -21,6 +21,7 @@ struct sl_error;
 #define SL_CORE_FIGURES(X)                                                                                                         \
         X(flops, 190e9, "operations/s", "a product of matrices of float32 that lie in the L2 cache, two for a multiply-add")       \
         X(bytes, 760e9, "operations/s", "the same of uint8 by int8, stored as uint8")                                              \
+        X(tiles, 760e9, "operations/s", "the same by tiles of AMX; where there are none, as above")                                \
         X(bf16, 380e9, "operations/s", "the same of bfloat16, stored as that")                                                     \
         X(weights, 13e9, "bytes/s", "a matrix that comes from memory, panel by panel, under a product of few rows")                \
         X(stream, 17e9, "bytes/s", "a matrix from memory that one row passes by")                                                  \
@@ -90,6 +91,12 @@ bool sl_core_figures_are_sound(const struct sl_core_figures *figures);
 static inline double sl_core_team_call(const struct sl_core_figures *core, uint32_t members)
 {
         return core->barrier * (1 + 0.125 * (members - 2));
+}
+
+/* Operations/s of products of bytes, by whatever is faster. */
+static inline double sl_core_bytes_rate(const struct sl_core_figures *core)
+{
+        return core->tiles > core->bytes ? core->tiles : core->bytes;
 }
 
 /* Bytes/s that @members cores bring from memory at once. */

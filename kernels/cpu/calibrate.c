@@ -56,6 +56,7 @@ static const struct row rows[] = {
 /* A row's kernel with memory of its own. */
 struct trial {
         struct sl_node_desc node;
+        const struct sl_target *target; /* or NULL */
         struct sl_packed packed[SL_NODE_INPUTS_MAX];
         void *inputs[N_INPUTS_MAX], *weights, *output, *scratch;
         struct sl_kernel *kernel;
@@ -145,7 +146,8 @@ static int pack_weights(struct trial *trial)
 static int trial_init(struct trial *trial)
 {
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
-        const struct sl_kernel_source source = {.node = &trial->node, .packed = trial->packed, .constants = constants};
+        const struct sl_kernel_source source = {
+                .node = &trial->node, .packed = trial->packed, .constants = constants, .target = trial->target};
         int r;
 
         if (!sl_backend_cpu.planner->supports(NULL, &trial->node))
@@ -274,7 +276,7 @@ int sl_cpu_calibrate(struct sl_core_figures *figures)
         return r == -ENOMEM ? r : 0;
 }
 
-double sl_cpu_time_node(const struct sl_node_desc *node)
+double sl_cpu_time_node(const struct sl_node_desc *node, const struct sl_target *target)
 {
         SL_CLEANUP(sl_cleanup_free) struct trial *trial = calloc(1, sizeof(*trial));
         double seconds;
@@ -283,6 +285,7 @@ double sl_cpu_time_node(const struct sl_node_desc *node)
                 return 0;
         sl_cpu_use_one_thread();
         trial->node = *node;
+        trial->target = target;
         seconds = trial_init(trial) == 0 ? time_trial(trial) : 0;
         trial_deinit(trial);
         return seconds;

@@ -113,8 +113,8 @@ static void run_near_walk(const struct bench *bench)
                 run_walk(bench);
 }
 
-/* The product of `flops` in another precision, as a network would have it: @result of its output. */
-static double near_rate(uint32_t op, uint32_t x, uint32_t weights, uint32_t result)
+/* The product of `flops` in another precision, as a network that is planned for @target would have it: @result of its output. */
+static double near_rate(uint32_t op, uint32_t x, uint32_t weights, uint32_t result, const struct sl_target *target)
 {
         struct sl_node_desc node = {.op = op,
                 .n_inputs = op == SL_OP_QUANTIZED_MATMUL ? 3 : 2,
@@ -122,18 +122,28 @@ static double near_rate(uint32_t op, uint32_t x, uint32_t weights, uint32_t resu
                 .inputs = {{.dtype = x, .shape = {2, {NEAR_ROWS, NEAR_DEPTH}}},
                         {.dtype = weights, .shape = {2, {NEAR_DEPTH, NEAR_COLUMNS}}}, {.dtype = SL_DTYPE_F32, .shape = {1, {1}}}},
                 .outputs = {{.dtype = result, .shape = {2, {NEAR_ROWS, NEAR_COLUMNS}}}}};
-        double seconds = sl_attrs_set_int(&node.attrs, SL_ATTR_TO, result) ? 0 : sl_cpu_time_node(&node);
+        double seconds = sl_attrs_set_int(&node.attrs, SL_ATTR_TO, result) ? 0 : sl_cpu_time_node(&node, target);
 
         return seconds > 0 ? 2.0 * NEAR_ROWS * NEAR_DEPTH * NEAR_COLUMNS / seconds : 0;
 }
 
-/* What there is no kernel for is computed as float32 is. */
+/* Of bytes, on a core that seems to be so many times as fast by tiles of AMX as without. */
+static double bytes_rate(double gain)
+{
+        struct sl_target target = sl_target_typical;
+
+        target.core.tiles = gain * target.core.bytes;
+        return near_rate(SL_OP_QUANTIZED_MATMUL, SL_DTYPE_U8, SL_DTYPE_I8, SL_DTYPE_U8, &target);
+}
+
+/* What there is no kernel for is computed as float32 is, and without tiles of AMX as with VNNI. */
 static void measure_precisions(struct sl_core_figures *figures)
 {
-        double bytes = near_rate(SL_OP_QUANTIZED_MATMUL, SL_DTYPE_U8, SL_DTYPE_I8, SL_DTYPE_U8);
-        double bf16 = near_rate(SL_OP_MATMUL, SL_DTYPE_BF16, SL_DTYPE_BF16, SL_DTYPE_BF16);
+        double bytes = bytes_rate(0.5), tiles = sl_cpu_has_amx() ? bytes_rate(2) : bytes;
+        double bf16 = near_rate(SL_OP_MATMUL, SL_DTYPE_BF16, SL_DTYPE_BF16, SL_DTYPE_BF16, NULL);
 
         figures->bytes = sl_cpu_two_digits(bytes > 0 ? bytes : figures->flops);
+        figures->tiles = sl_cpu_two_digits(tiles > 0 ? tiles : figures->flops);
         figures->bf16 = sl_cpu_two_digits(bf16 > 0 ? bf16 : figures->flops);
 }
 

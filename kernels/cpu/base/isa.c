@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/base/isa.h"
 
+#include <asm/prctl.h>
 #include <cpuid.h>
 #include <dnnl.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef ARCH_REQ_XCOMP_PERM
+#define ARCH_REQ_XCOMP_PERM 0x1023 /* of Linux 5.16, which older headers lack */
+#endif
+#define XFEATURE_TILE_DATA 18
 
 enum level { LEVEL_UNKNOWN, LEVEL_NONE, LEVEL_AVX2, LEVEL_AVX512 };
 
@@ -89,4 +96,28 @@ bool sl_cpu_has_vnni(void)
 {
         return sl_cpu_has_avx512() && __builtin_cpu_supports("avx512vnni") &&
                (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
+}
+
+static bool has_tiles(void)
+{
+        unsigned a, b, c, d;
+
+        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bit_AMX_TILE) && (d & bit_AMX_INT8);
+}
+
+/* Relaxed: as above; whoever asks twice is allowed twice. */
+bool sl_cpu_has_amx(void)
+{
+        enum { UNKNOWN, NO, YES };
+        static _Atomic int known;
+        int answer = atomic_load_explicit(&known, memory_order_relaxed);
+
+        if (answer == UNKNOWN) {
+                bool has = sl_cpu_has_vnni() && has_tiles() &&
+                           (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+
+                answer = has && !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA) ? YES : NO;
+                atomic_store_explicit(&known, answer, memory_order_relaxed);
+        }
+        return answer == YES;
 }

@@ -37,6 +37,12 @@ bool sl_cpu_multiplies_bytes(void);
 /* The own products of bytes: AVX-512 as above, with VNNI. Any thread. */
 bool sl_cpu_has_vnni(void);
 
+/*
+ * The same by tiles of AMX. The system lets a process use them once it has asked, which this does: for all threads, and for
+ * children that are forked later. Any thread.
+ */
+bool sl_cpu_has_amx(void);
+
 /* SL_TILES(what it returns, its name, (its parameters), (their names)) */
 #ifdef SL_TILE_ISA
 #define SL_TILE_JOIN(name, isa) name##_##isa

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products and convolutions of bytes with VNNI. Each is a convolution: a product of matrices is one over an image of width 1. Rows
- * are read where they lie in the input; with zeros around it, or int8, or pieces that are no whole fours, a block of scanlines is
- * copied into a frame in scratch first, where what is padded holds the zero point. All rows of a block pass by one panel after the
- * other (dot_tile.h), and leave the registers as what is stored; a function that is more than a limit goes over real numbers in the
- * L1 cache, and numbers that 32 bits might not hold over sums there (byte_epilogue.h). A sum is exact, so a sample has the same
- * bits in any batch and part.
+ * Products and convolutions of bytes with VNNI, or AMX where the core has it and its figures say that it is faster. Each is a
+ * convolution: a product of matrices is one over an image of width 1. Rows are read where they lie in the input; with zeros around
+ * it, or int8, or pieces that are no whole fours, a block of scanlines is copied into a frame in scratch first, where what is
+ * padded holds the zero point. All rows of a block pass by one panel after the other (dot_tile.h, amx_panel.h), and become what is
+ * stored; a function that is more than a limit goes over real numbers in the L1 cache, and numbers that 32 bits might not hold over
+ * sums there (byte_epilogue.h). A sum is exact, so a sample has the same bits in any batch and part, and by either instruction.
  *
  * The zero point of the source is taken off with the sums of the weights, which stand in the panels; int8 is read as uint8 with a
  * zero point that is 128 higher.
  */
 #include "base/bytes.h"
 #include "cpu/base/isa.h"
+#include "cpu/gemm/amx_panel.h"
 #include "cpu/gemm/byte_epilogue.h"
-#include "cpu/gemm/dot_tile.h"
+#include "cpu/gemm/dot_panels.h"
 #include "cpu/gemm/epilogue.h"
 #include "cpu/gemm/loops.h"
 #include "shape/window.h"
@@ -28,18 +29,8 @@
 #define FACTOR_MAX       0.5f    /* of a step of the result: what a sum is in steps stays within 32 bits */
 #define ADDEND_SCALE_MAX 0x1p20f /* as well */
 
-/* What the packed form depends on, never on the batch. */
-struct weights {
-        int64_t groups, filters, channels; /* of a group */
-        int64_t kernel[AXES];
-        int64_t filter_stride, channel_stride, tap_strides[AXES]; /* of plain ones, in elements */
-        int64_t panels;                                           /* of a group */
-        int64_t piece;                                            /* bytes that follow each other */
-        struct sl_dot_depth depth;                                /* but for the strides */
-};
-
 struct dot_product {
-        struct weights weights;
+        struct sl_dot_weights weights;
         struct sl_byte_epilogue epilogue;
         struct sl_dot_result result;
         struct sl_cpu_epilogue function;        /* over real numbers, which become what is stored after it; activation 0: none */
@@ -49,84 +40,16 @@ struct dot_product {
         int64_t pixels;                               /* of a scanline as rows see it */
         int64_t block_lines;                          /* scanlines of the output, of all images, at a time */
         size_t rows_offset, sums_offset;              /* of scratch */
+        size_t tiles_offset, tail_offset;             /* by AMX: rows of tiles, and a copy of the last ones; else not there */
         uint32_t residual;                            /* node input; 0: none */
         int32_t zero;                                 /* of the bytes as they are read */
         uint8_t flip;                                 /* 0x80: int8 is turned on the way into the frame */
-        bool framed;
+        bool framed, amx;
 };
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
         return (a + b - 1) / b;
-}
-
-static void lay_depth(struct weights *w, bool joins)
-{
-        w->piece = joins ? w->kernel[1] * w->channels : w->channels;
-        w->depth =
-                (struct sl_dot_depth){.scanlines = w->kernel[0], .taps = joins ? 1 : w->kernel[1], .steps = divide_up(w->piece, 4)};
-        w->panels = divide_up(w->filters, SL_DOT_PANEL);
-}
-
-/* The taps of a scanline lie behind each other where no other group's channels, and no hole, are between them. */
-static void read_filters(const struct sl_node_desc *node, const struct sl_window *window, struct weights *ret_weights)
-{
-        const int64_t *f = node->inputs[1].shape.dims;
-        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), taps = f[2] * f[3];
-
-        *ret_weights = (struct weights){.groups = groups,
-                .filters = f[0] / groups,
-                .channels = f[1],
-                .kernel = {f[2], f[3]},
-                .filter_stride = f[1] * taps,
-                .channel_stride = taps,
-                .tap_strides = {f[3], 1}};
-        lay_depth(ret_weights, groups == 1 && window->dilation[1] == 1);
-}
-
-static void read_matrix(const struct sl_node_desc *node, struct weights *ret_weights)
-{
-        bool turned = sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0) != 0;
-        int64_t depth = node->inputs[1].shape.dims[turned], columns = node->inputs[1].shape.dims[!turned];
-
-        *ret_weights = (struct weights){.groups = 1,
-                .filters = columns,
-                .channels = depth,
-                .kernel = {1, 1},
-                .filter_stride = turned ? depth : 1,
-                .channel_stride = turned ? 1 : columns};
-        lay_depth(ret_weights, true);
-}
-
-static void read_weights(const struct sl_node_desc *node, struct weights *ret_weights)
-{
-        struct sl_window window;
-
-        if (node->op == SL_OP_QUANTIZED_MATMUL)
-                read_matrix(node, ret_weights);
-        else if (!sl_window_read(node, &window, NULL))
-                read_filters(node, &window, ret_weights);
-}
-
-/* Column @column of a panel that begins with filter @first of all; what the panel has too many are zeros. */
-static void pack_column(const struct weights *w, const int8_t *plain, int64_t first, int64_t column, int8_t *panel)
-{
-        const int8_t *from = plain + (first + column) * w->filter_stride;
-        bool inside = column < w->filters - first % w->filters;
-        int8_t *to = panel + SL_DOT_PANEL * (int64_t)sizeof(int32_t) + column * 4;
-        int32_t sum = 0;
-
-        for (int64_t scanline = 0; scanline < w->depth.scanlines; scanline++)
-                for (int64_t tap = 0; tap < w->depth.taps; tap++)
-                        for (int64_t k = 0; k < 4 * w->depth.steps; k++) {
-                                int64_t at = scanline * w->tap_strides[0] + (tap + k / w->channels) * w->tap_strides[1] +
-                                             k % w->channels * w->channel_stride;
-
-                                to[k % 4] = inside && k < w->piece ? from[at] : 0;
-                                sum += to[k % 4];
-                                to += k % 4 == 3 ? 4 * SL_DOT_PANEL : 0;
-                        }
-        memcpy(panel + column * (int64_t)sizeof(sum), &sum, sizeof(sum));
 }
 
 static bool is_plain_node(const struct sl_node_desc *node)
@@ -193,19 +116,31 @@ static bool choose_block(struct dot_product *p)
         int64_t results = p->out_width * p->weights.groups * p->weights.filters * (p->residual ? 2 : 1);
         int64_t line = p->stride[0] * p->pixels * p->channels + results;
         int64_t lines = sl_cpu_l2_bytes() / 2 / line, most = BLOCK_ROWS_MAX / p->out_width;
+        int64_t together = p->amx ? 2 * SL_AMX_ROWS : SL_DOT_ROWS;
 
         lines = lines < most ? lines : most;
-        lines = lines > SL_DOT_ROWS ? lines / SL_DOT_ROWS * SL_DOT_ROWS : lines > 1 ? lines : 1;
+        lines = lines > together ? lines / together * together : lines > 1 ? lines : 1;
         p->block_lines = divide_up(all, divide_up(all, lines));
         if (p->out_width == 1)
-                p->block_lines = divide_up(p->block_lines, SL_DOT_ROWS) * SL_DOT_ROWS;
+                p->block_lines = divide_up(p->block_lines, together) * together;
         p->block_lines = p->block_lines < all ? p->block_lines : all;
         return p->out_width <= BLOCK_ROWS_MAX && frame_bytes(p, p->block_lines) < FRAME_BYTES_MAX;
 }
 
+/* What AMX reads behind the last piece of a row, in chunks that are no whole piece. */
+static int64_t excess(const struct dot_product *p)
+{
+        const struct sl_dot_depth *d = &p->weights.depth;
+
+        return p->amx ? 4 * (d->room - d->steps) : 0;
+}
+
+/* Rows that are a piece each are copied where they would be read beyond the input (copy_tail()); others are framed then. */
 static bool choose_frame(struct dot_product *p)
 {
-        p->framed |= p->flip || p->weights.piece % 4;
+        const struct sl_dot_depth *d = &p->weights.depth;
+
+        p->framed |= p->flip || p->weights.piece % 4 || (excess(p) && (d->scanlines * d->taps > 1 || p->weights.groups > 1));
         p->pixels = p->framed ? (p->out_width - 1) * p->stride[1] + p->reach[1] : p->width;
         p->weights.depth.scanline_stride *= p->pixels * p->channels;
         return choose_block(p);
@@ -214,7 +149,7 @@ static bool choose_frame(struct dot_product *p)
 /* What a sum can be at most stays within 32 bits; a bias may have the rest. */
 static bool limit_sums(struct dot_product *p)
 {
-        const struct weights *w = &p->weights;
+        const struct sl_dot_weights *w = &p->weights;
         double products = (double)w->depth.scanlines * (double)w->depth.taps * (double)w->piece;
         double most = products * -INT8_MIN * (p->zero > UINT8_MAX - p->zero ? p->zero : UINT8_MAX - p->zero);
 
@@ -246,10 +181,36 @@ static void choose_result(struct dot_product *p)
         p->result.zero = (int16_t)(e->y_zero + (float)sign);
         p->result.low = (uint8_t)(e->low + (float)sign);
         p->result.high = (uint8_t)(e->high + (float)sign);
+        p->result.saturates = !p->result.zero && !p->result.low && p->result.high == UINT8_MAX && !sign;
         p->result.addend_scale = e->addend_scale * e->y_factor;
         p->result.addend_constant = -(e->addend_zero + (float)addend_sign) * p->result.addend_scale;
         if (p->result.has_addend && !(p->result.addend_scale < ADDEND_SCALE_MAX))
                 p->result.kind = SL_DOT_SUMS;
+}
+
+static size_t scratch_after(size_t offset, int64_t bytes)
+{
+        return sl_align_up(offset + (size_t)bytes, SL_LINE_BYTES);
+}
+
+/* Scratch: frame, where rows begin, tiles, the tail, sums. */
+static size_t lay_scratch(struct dot_product *p)
+{
+        int64_t rows = p->block_lines * p->out_width, frame = p->framed ? (int64_t)frame_bytes(p, p->block_lines) : 0;
+        int64_t tiles = p->amx ? p->block_lines * sl_amx_tiles(p->out_width) : 0;
+        int64_t tail = excess(p) && !p->framed ? SL_AMX_ROWS * p->stride[1] * p->channels + SL_DOT_SLACK : 0;
+
+        p->rows_offset = scratch_after(0, frame + SL_DOT_SLACK);
+        p->tiles_offset = scratch_after(p->rows_offset, rows * (int64_t)sizeof(const uint8_t *));
+        p->tail_offset = scratch_after(p->tiles_offset, tiles * (int64_t)sizeof(struct sl_amx_rows));
+        p->sums_offset = scratch_after(p->tail_offset, tail);
+        return p->sums_offset + 2 * SL_AMX_ROWS * SL_DOT_PANEL * sizeof(int32_t);
+}
+
+static bool prefers_amx(const struct sl_core_figures *core)
+{
+        core = core ? core : &sl_target_typical.core;
+        return sl_cpu_has_amx() && core->tiles >= core->bytes;
 }
 
 static bool dot_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
@@ -258,9 +219,10 @@ static bool dot_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
 
         if (!sl_cpu_has_vnni() || !is_plain_node(node) || !sl_byte_epilogue_plan(node, &p->epilogue))
                 return false;
-        read_weights(node, &p->weights);
+        sl_dot_weights_read(node, &p->weights);
         if (p->weights.groups > 1 && p->weights.filters < GROUP_MIN)
                 return false;
+        p->amx = prefers_amx(sizes->core);
         p->flip = sign_of(node->inputs[0].dtype);
         p->zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0) + p->flip;
         p->residual = node->epilogue.has_residual ? node->n_inputs - 1 : 0;
@@ -273,10 +235,7 @@ static bool dot_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
         if (!limit_sums(p) || !choose_frame(p))
                 return false;
         choose_result(p);
-        p->rows_offset = sl_align_up((size_t)(p->framed ? frame_bytes(p, p->block_lines) : 0) + SL_DOT_SLACK, SL_LINE_BYTES);
-        p->sums_offset =
-                sl_align_up(p->rows_offset + (size_t)(p->block_lines * p->out_width) * sizeof(const uint8_t *), SL_LINE_BYTES);
-        sizes->scratch_bytes = p->sums_offset + SL_DOT_ROWS * SL_DOT_PANEL * sizeof(int32_t);
+        sizes->scratch_bytes = lay_scratch(p);
         return true;
 }
 
@@ -379,7 +338,7 @@ static void start_without_bias(const struct dot_product *p, struct panel *panel)
 
 static void take_panel(const struct dot_product *p, const struct sl_binding *binding, int64_t index, struct panel *panel)
 {
-        const struct weights *w = &p->weights;
+        const struct sl_dot_weights *w = &p->weights;
         int64_t first = index % w->panels * SL_DOT_PANEL;
 
         memset(&panel->columns, 0, sizeof(panel->columns));
@@ -459,23 +418,161 @@ static void run_panel(
         }
 }
 
+static bool is_of_rows(const struct dot_product *p)
+{
+        return p->width == 1 && p->reach[0] == 1 && p->stride[0] == 1 && p->height == p->out_height;
+}
+
+/* Tiles of a block: @height rows each, that lie a stride apart. */
+struct tiles {
+        struct sl_amx_rows *rows;
+        int64_t n, height, stride;
+};
+
+/* A row that is read beyond the input's end is its last one: the tile that it is in is read from a copy. */
+static void copy_tail(const struct dot_product *p, const struct sl_binding *binding, const struct tiles *tiles)
+{
+        const uint8_t *end = (const uint8_t *)binding->inputs[0] + p->batch * p->height * p->width * p->channels;
+        struct sl_amx_rows *last = &tiles->rows[tiles->n - 1];
+        uint8_t *tail = (uint8_t *)binding->scratch + p->tail_offset;
+
+        if (p->framed || last->first + (tiles->height - 1) * tiles->stride + 4 * p->weights.depth.room <= end)
+                return;
+        for (int64_t i = 0; i < tiles->height; i++)
+                memcpy(tail + i * tiles->stride, last->first + i * tiles->stride, (size_t)p->weights.piece);
+        last->first = tail;
+}
+
+/* The rows of a scanline lie at one distance from each other; where an image is one pixel wide, all of a block. */
+static struct tiles find_tiles(const struct dot_product *p, const struct sl_binding *binding, int64_t n, int64_t row)
+{
+        const uint8_t *const *begins = (const uint8_t *const *)((char *)binding->scratch + p->rows_offset);
+        bool all = is_of_rows(p) && p->out_width == 1;
+        int64_t run = all ? n : p->out_width, count = sl_amx_tiles(run);
+        struct tiles tiles = {.rows = (struct sl_amx_rows *)((char *)binding->scratch + p->tiles_offset),
+                .height = sl_amx_height(run),
+                .stride = (all ? p->pixels : p->stride[1]) * p->channels};
+
+        for (int64_t first = 0; first < n; first += run)
+                for (int64_t i = 0; i < count; i++) {
+                        int64_t at = i + 1 < count ? i * tiles.height : run - tiles.height;
+
+                        tiles.rows[tiles.n++] = (struct sl_amx_rows){begins[first + at], row + first + at};
+                }
+        if (excess(p))
+                copy_tail(p, binding, &tiles);
+        return tiles;
+}
+
+static struct sl_amx_panel describe_panel(
+        const struct dot_product *p, const struct sl_binding *binding, const struct panel *panel, const struct tiles *tiles)
+{
+        const struct sl_byte_epilogue *e = &p->epilogue;
+        const void *addend = p->residual ? binding->inputs[p->residual] : NULL;
+
+        return (struct sl_amx_panel){.tiles = tiles->rows,
+                .n_tiles = tiles->n,
+                .height = tiles->height,
+                .row_stride = tiles->stride,
+                .offset = panel->offset,
+                .panel = panel->weights,
+                .columns = &panel->columns,
+                .n_columns = panel->n_columns,
+                .y = element(binding->outputs[0], e->y_dtype, panel->column),
+                .addend = element(addend, e->addend_dtype, panel->column),
+                .y_stride = p->weights.groups * p->weights.filters};
+}
+
+/* Sums, or real numbers, of one tile in scratch to what is stored. */
+static void finish_amx_tile(const struct dot_product *p, const struct sl_binding *binding, const struct panel *panel, int64_t rows,
+        int64_t row, int32_t *room)
+{
+        const struct sl_byte_epilogue *e = &p->epilogue;
+        int64_t channels = p->weights.groups * p->weights.filters;
+        struct sl_byte_sums block = {room, SL_DOT_PANEL, rows, panel->n_columns, row, panel->column, channels};
+        const void *addend = p->residual ? binding->inputs[p->residual] : NULL;
+
+        if (panel->result.kind == SL_DOT_SUMS)
+                sl_byte_epilogue(
+                        e, &block, binding->inputs[2], e->has_bias ? binding->inputs[3] : NULL, addend, binding->outputs[0]);
+        else
+                finish_tile(p, panel, &(struct rows){.n = rows, .row = row}, room,
+                        element(binding->outputs[0], e->y_dtype, row * channels + panel->column));
+}
+
+/* Two tiles at a time: what has a function is stored, or left in scratch, and finished while it lies in the L1 cache. */
+static void run_tiles_apart(
+        const struct dot_product *p, const struct sl_binding *binding, const struct panel *panel, const struct tiles *tiles)
+{
+        bool stays = panel->result.kind == SL_DOT_SUMS || p->epilogue.y_dtype != SL_DTYPE_F32;
+        int32_t *room = (int32_t *)((char *)binding->scratch + p->sums_offset);
+
+        for (int64_t i = 0; i < tiles->n; i += 2) {
+                const struct sl_amx_rows *two = tiles->rows + i;
+                int64_t height = tiles->height, n = i + 1 < tiles->n ? 2 : 1;
+                int64_t first = n > 1 && two[1].row < two[0].row + height ? two[1].row - two[0].row : height; /* once each */
+                struct sl_amx_rows kept[2] = {{two[0].first, 0}, {two[n - 1].first, height}};
+                struct sl_amx_panel part = describe_panel(p, binding, panel, tiles);
+
+                part.tiles = two;
+                part.n_tiles = n;
+                if (stays) {
+                        part.tiles = kept;
+                        part.y = room;
+                        part.y_stride = SL_DOT_PANEL;
+                }
+                sl_amx_panel(&p->weights.depth, &panel->result, &part);
+                finish_amx_tile(p, binding, panel, first, two[0].row, room);
+                if (n > 1)
+                        finish_amx_tile(p, binding, panel, height, two[1].row, room + height * SL_DOT_PANEL);
+        }
+}
+
+static void run_tiles(
+        const struct dot_product *p, const struct sl_binding *binding, const struct panel *panel, const struct tiles *tiles)
+{
+        struct sl_amx_panel whole = describe_panel(p, binding, panel, tiles);
+
+        if (panel->result.kind == SL_DOT_SUMS || p->function.activation)
+                run_tiles_apart(p, binding, panel, tiles);
+        else
+                sl_amx_panel(&p->weights.depth, &panel->result, &whole);
+}
+
+/* @n rows of a block, the first of which is @row of the result, by each panel of the part. */
+static void run_block(
+        const struct dot_product *p, const struct sl_binding *binding, const struct sl_part *panels, int64_t n, int64_t row)
+{
+        struct tiles tiles = {.n = 0};
+        struct panel panel;
+
+        if (p->amx) {
+                tiles = find_tiles(p, binding, n, row);
+                sl_amx_begin(&p->weights.depth, tiles.height);
+        }
+        for (int64_t i = panels->first; i < panels->end; i++) {
+                take_panel(p, binding, i, &panel);
+                if (p->amx)
+                        run_tiles(p, binding, &panel, &tiles);
+                else
+                        run_panel(p, binding, &panel, n, row);
+        }
+        if (p->amx)
+                sl_amx_end();
+}
+
 static int dot_run(const void *state, const struct sl_binding *binding)
 {
         const struct dot_product *p = state;
         struct sl_part lines = sl_part_along(binding->part, SL_AXIS_ROWS, p->batch * p->out_height);
         struct sl_part panels = sl_part_along(binding->part, SL_AXIS_COLUMNS, p->weights.groups * p->weights.panels);
         const uint8_t **begins = (const uint8_t **)((char *)binding->scratch + p->rows_offset);
-        struct panel panel;
 
         for (int64_t first = lines.first; first < lines.end; first += p->block_lines) {
                 int64_t end = lines.end - first < p->block_lines ? lines.end : first + p->block_lines;
-                int64_t n = (end - first) * p->out_width;
 
                 find_rows(p, binding, first, end, begins);
-                for (int64_t i = panels.first; i < panels.end; i++) {
-                        take_panel(p, binding, i, &panel);
-                        run_panel(p, binding, &panel, n, first * p->out_width);
-                }
+                run_block(p, binding, &panels, (end - first) * p->out_width, first * p->out_width);
         }
         return 0;
 }
@@ -489,27 +586,34 @@ static int64_t dot_units(const void *state, uint32_t axis)
 
 static bool dot_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
-        struct weights w;
+        struct sl_dot_weights w;
 
         if (index != 1)
                 return false;
-        read_weights(node, &w);
+        sl_dot_weights_read(node, &w);
         sl_cpu_form(ret_packed, "dot panels", (int64_t[]){w.groups, w.filters, w.depth.scanlines * w.depth.taps, w.piece},
-                w.groups * w.panels * sl_dot_panel_bytes(&w.depth) / (int64_t)sizeof(float));
+                sl_dot_weights_bytes(&w) / (int64_t)sizeof(float));
         return true;
 }
 
 static int dot_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
-        struct weights w;
+        struct sl_dot_weights w;
 
         (void)index;
-        read_weights(node, &w);
-        for (int64_t panel = 0; panel < w.groups * w.panels; panel++)
-                for (int64_t column = 0; column < SL_DOT_PANEL; column++)
-                        pack_column(&w, plain, panel / w.panels * w.filters + panel % w.panels * SL_DOT_PANEL, column,
-                                (int8_t *)ret_data + panel * sl_dot_panel_bytes(&w.depth));
+        sl_dot_weights_read(node, &w);
+        sl_dot_weights_pack(&w, plain, ret_data);
         return 0;
+}
+
+/* Operations, with those of what tiles have too many. */
+static double operations(const struct dot_product *p, double rows)
+{
+        const struct sl_dot_depth *d = &p->weights.depth;
+        double panels = (double)(p->weights.groups * p->weights.panels), pieces = (double)(d->scanlines * d->taps);
+        double steps = p->amx ? (double)(d->room / d->chunk) * SL_DOT_CHUNK : (double)d->steps;
+
+        return 2 * panels * SL_DOT_PANEL * 4 * pieces * steps * rows;
 }
 
 /* Of the weights' time what the products do not hide. */
@@ -519,7 +623,7 @@ static double dot_seconds(const struct sl_core_figures *core, const void *state)
         double panels = (double)(p->weights.groups * p->weights.panels),
                bytes = panels * (double)sl_dot_panel_bytes(&p->weights.depth);
         double rows = (double)p->batch * (double)p->out_height * (double)p->out_width;
-        double products = 2 * bytes * rows / core->bytes, weights = bytes / core->weights;
+        double products = operations(p, rows) / (p->amx ? core->tiles : core->bytes), weights = bytes / core->weights;
 
         return (products > weights ? products : weights) + rows * panels * SL_DOT_PANEL * core->store * 0.1 / core->flops;
 }
@@ -535,11 +639,6 @@ static void dot_narrow(void *state, const struct sl_part *part)
         }
         p->batch = 1;
         p->out_height = part->end - part->first;
-}
-
-static bool is_of_rows(const struct dot_product *p)
-{
-        return p->width == 1 && p->reach[0] == 1 && p->stride[0] == 1 && p->height == p->out_height;
 }
 
 /* Windows of neighbouring rows lie over each other, but for those of one pixel. */

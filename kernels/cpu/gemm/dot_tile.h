@@ -4,7 +4,8 @@
  * brought to what is stored in the registers of AVX-512. A row is scanlines of taps, each of which is a piece of bytes that follow
  * each other, read four at a time: up to three behind a piece, which weights of zero meet.
  *
- * A panel is the sums of its columns' weights [column], then [scanline][tap][four bytes][column][4]. Pure; any thread; the
+ * A panel is the sums of its columns' weights [column], then [scanline][tap][four bytes][column][4], with zeros behind a piece that
+ * is no whole chunks. Pure; any thread; the
  * processor has VNNI (sl_cpu_has_vnni()).
  */
 #pragma once
@@ -14,16 +15,18 @@
 
 #define SL_DOT_PANEL 32 /* columns */
 #define SL_DOT_ROWS  14 /* of a tile, at most */
+#define SL_DOT_CHUNK 16 /* steps that AMX reads at once, at most: 64 bytes */
 #define SL_DOT_SLACK 64 /* bytes behind the last row that a tile may read */
 
 struct sl_dot_depth {
         int64_t scanlines, scanline_stride, taps, tap_stride; /* in bytes */
         int64_t steps;                                        /* of four bytes, in a piece */
+        int64_t chunk, room; /* steps that are read at once (amx_panel.h), and that a piece has in a panel: whole chunks */
 };
 
 static inline int64_t sl_dot_panel_bytes(const struct sl_dot_depth *d)
 {
-        return SL_DOT_PANEL * (4 + d->scanlines * d->taps * d->steps * 4);
+        return SL_DOT_PANEL * (4 + d->scanlines * d->taps * d->room * 4);
 }
 
 /* What becomes of the sums: themselves, bytes or float32; the latter may have an addend of the same kind. */
@@ -35,6 +38,7 @@ struct sl_dot_result {
         uint8_t low, high, sign; /* bytes as uint8, in the end all of them with a bit turned: 0x80 for int8 */
         uint8_t addend_sign;
         int16_t zero;                        /* of the uint8 */
+        bool saturates;                      /* all of that is what saturation to uint8 does */
         float addend_scale, addend_constant; /* in steps of the result */
         float least, most;                   /* of reals */
 };

@@ -90,7 +90,7 @@ static double onednn_bytes(const struct sl_core_figures *core, const struct sl_n
         double elements = (double)sl_shape_elements(&node->outputs[0].shape), flops = 2.0 * (double)sl_op_multiply_adds(node);
 
         return core->onednn_call + sl_cost_activation(core, node->epilogue.activation, elements, true) +
-               flops / core->bytes / onednn_share(core, node) + elements * core->store / core->flops +
+               flops / sl_core_bytes_rate(core) / onednn_share(core, node) + elements * core->store / core->flops +
                (double)sl_tensor_bytes(&node->inputs[1]) / core->weights;
 }
 

@@ -98,7 +98,7 @@ static void add_product(const struct sl_backend *backend, struct sl_node_desc *n
 {
         const struct sl_core_figures core = sl_core_figures_complete(known);
         bool bytes = is_of_bytes(node);
-        double rate = bytes ? known->bytes : known->bf16;
+        double rate = bytes ? sl_core_bytes_rate(known) : known->bf16;
 
         if ((!bytes && !is_of_bf16(node)) || is_of_single_channels(node) || !(rate > 0) || !(known->flops > 0))
                 return;

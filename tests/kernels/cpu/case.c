@@ -410,6 +410,12 @@ static bool pack_weights(struct test_kernel *k)
 
 bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test)
 {
+        return test_kernel_init_for(k, backend, test, NULL);
+}
+
+bool test_kernel_init_for(
+        struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test, const struct sl_target *target)
+{
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
         struct sl_error error = {{0}};
         int r;
@@ -426,7 +432,8 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
         if (is_quantized_product(k->node.op))
                 constants[2] = k->tensors.inputs[2];
         r = backend->runner->compile(NULL,
-                &(struct sl_kernel_source){.node = &k->node, .packed = k->packed, .constants = constants}, &k->kernel, &error);
+                &(struct sl_kernel_source){.node = &k->node, .packed = k->packed, .constants = constants, .target = target},
+                &k->kernel, &error);
         cr_expect_eq(r, 0, "%s: compile for %s: %d, %s", test->line, backend->name, r, error.text);
         if (r)
                 return false;

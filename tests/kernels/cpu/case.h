@@ -60,8 +60,10 @@ struct test_kernel {
         struct test_tensors tensors; /* inputs filled */
 };
 
-/* False, with a test failure noted, when the backend does not take the node. */
+/* False, with a test failure noted, when the backend does not take the node. @target: what it is planned for, or NULL. */
 bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test);
+bool test_kernel_init_for(
+        struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test, const struct sl_target *target);
 void test_kernel_deinit(struct test_kernel *k);
 int test_kernel_launch(struct test_kernel *k);
 

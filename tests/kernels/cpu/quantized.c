@@ -5,6 +5,8 @@
  */
 #include "case.h"
 #include "cpu/base/isa.h"
+#include "cpu/base/threads.h"
+#include "target.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -108,6 +110,23 @@ static const char *const own[] = {
         "QuantizedConv 1x64x3x2:uint8 64x1x3x3:int8 64 64:int32 pads=1,1,1,1 group=64 y_scale=30000000 packed nhwc positive "
         "extreme "
         "below:2147483000",
+        "QuantizedConv 2x68x9x17:uint8 40x68x1x1:int8 40 40:int32 x_zero=3 y_scale=2000 packed nhwc positive",
+        "QuantizedConv 2x68x9x17:uint8 40x68x1x1:int8 40 40:int32 strides=2,2 y_scale=2000 packed nhwc positive +relu",
+        "QuantizedConv 1x136x5x35:uint8 70x68x1x1:int8 70 70:int32 group=2 y_scale=2000 y_zero=5 packed nhwc positive",
+        "QuantizedConv 1x136x5x35:uint8 70x68x3x3:int8 70 70:int32 group=2 y_scale=4000 y_zero=5 packed nhwc positive",
+        "QuantizedConv 1x72x19x21:uint8 40x72x3x3:int8 40 40:int32 to=1 packed nhwc positive +swish",
+        "QuantizedConv 1x72x19x19:uint8 33x72x3x1:int8 33 33:int32 y_scale=0.01 packed nhwc positive +swish",
+        "QuantizedConv 1x72x19x19:uint8 33x72x3x1:int8 33 33:int32 y_scale=0.01 addend_scale=0.01 packed nhwc positive +residual "
+        "+swish",
+        "QuantizedConv 1x72x19x19:uint8 47x72x3x1:int8 47 47:int32 pads=1,0,1,0 x_zero=7 to=1 packed nhwc positive +residual "
+        "+relu",
+        "QuantizedConv 1x116x1x18:int8 58x116x1x1:int8 58 58:int32 x_zero=-3 y_scale=2000 to=3 packed nhwc positive",
+        "QuantizedConv 3x8x7x1:uint8 20x8x3x3:int8 20 20:int32 pads=1,1,1,1 x_zero=3 y_scale=500 packed nhwc positive",
+        "QuantizedMatMul 33x68:uint8 68x100:int8 100 100:int32 x_zero=11 y_scale=2000 packed positive",
+        "QuantizedMatMul 1x1028:uint8 1028x16:int8 16 16:int32 y_scale=9000 packed positive +relu",
+        "QuantizedMatMul 300x260:uint8 260x130:int8 130 130:int32 x_zero=11 y_scale=5000 y_zero=3 addend_scale=900 packed "
+        "positive +residual",
+        "QuantizedMatMul 300x260:uint8 260x130:int8 130 130:int32 x_zero=11 y_scale=0.5 y_zero=3 packed positive +gelu",
         "QuantizedMatMul 9x37:uint8 37x45:int8 45 45:int32 x_zero=11 to=1 packed positive +residual +gelu",
         "QuantizedMatMul 9x36:uint8 36x45:int8 45 45:int32 x_zero=11 to=1 packed positive +clip",
         "QuantizedMatMul 9x36:uint8 36x45:int8 1 45:int32 x_zero=11 to=1 packed positive +residual",
@@ -121,6 +140,40 @@ Test(cpu_quantized, an_own_product_of_bytes_gives_what_the_reference_gives)
                 snprintf(line, sizeof(line), "%s algorithm=%u", own[i], SL_ALGORITHM_BLOCKED);
                 case_check(line);
         }
+}
+
+/* The bytes of the result by the kernel that is planned for a core on which tiles of AMX are so many times as fast. */
+static void run_for(const char *line, double gain, struct test_kernel *ret_kernel)
+{
+        struct sl_target target = sl_target_typical;
+        struct test_case test;
+
+        target.core.tiles = gain * target.core.bytes;
+        case_parse(line, &test);
+        cr_assert(test_kernel_init_for(ret_kernel, &sl_backend_cpu, &test, &target), "%s", line);
+        cr_assert_eq(test_kernel_launch(ret_kernel), 0, "%s", line);
+}
+
+static void check_bits(const char *own_line)
+{
+        struct test_kernel vectors, tiles;
+        char line[256];
+
+        snprintf(line, sizeof(line), "%s algorithm=%u", own_line, SL_ALGORITHM_BLOCKED);
+        run_for(line, 0.5, &vectors);
+        run_for(line, 2, &tiles);
+        cr_expect_arr_eq(vectors.tensors.outputs[0], tiles.tensors.outputs[0], sl_tensor_bytes(&tiles.node.outputs[0]), "%s", line);
+        test_kernel_deinit(&vectors);
+        test_kernel_deinit(&tiles);
+}
+
+Test(cpu_quantized, tiles_of_amx_give_the_bits_that_vectors_give)
+{
+        if (!sl_cpu_has_amx())
+                cr_skip_test("this processor has no AMX, or may not use it");
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+                check_bits(own[i]);
 }
 
 /* Two neighbouring products do not fit 16 bits, and long sums no float32; a large bias and its sum do not fit 32 bits. */
