@@ -72,6 +72,20 @@ SL_DOT_INLINE void finish_tile(const struct sl_amx_panel *p, const struct shape 
         f->left = p->height;
 }
 
+/* Where the next panel stores, and what it adds: they come from beyond the L1 cache, which nothing here hides. */
+SL_DOT_INLINE void fetch_results(const struct sl_amx_panel *p, const struct shape s, const struct finish *f, int64_t row_bytes)
+{
+        const int64_t next = SL_DOT_PANEL * (s.kind == SL_DOT_BYTES ? 1 : (int64_t)sizeof(float));
+
+        if (!s.whole || s.kind == SL_DOT_SUMS || p->y_stride == SL_DOT_PANEL)
+                return;
+        for (int64_t i = 0; i < 2; i++) {
+                __builtin_prefetch(f->y + next + i * row_bytes, 1);
+                if (s.has_addend)
+                        _mm_prefetch(f->addend + next + i * row_bytes, _MM_HINT_T0);
+        }
+}
+
 /* Two rows, the second of which may be none. */
 SL_DOT_INLINE void finish_rows(const struct sl_dot_result *r, const struct sl_amx_panel *p, const struct shape s, struct finish *f)
 {
@@ -88,6 +102,7 @@ SL_DOT_INLINE void finish_rows(const struct sl_dot_result *r, const struct sl_am
         for (int i = 0; i < 2 * s.vectors; i++)
                 sums[i] = _mm512_load_si512(f->sums + i / s.vectors * SL_DOT_PANEL + i % s.vectors * SL_DOT_LANES);
         sl_dot_store(r, &t, 2, s.vectors, sums);
+        fetch_results(p, s, f, row_bytes);
         f->sums += 2 * SL_DOT_PANEL;
         f->y += 2 * row_bytes;
         f->addend += s.has_addend ? 2 * row_bytes : 0;
@@ -237,7 +252,9 @@ SL_DOT_INLINE void run_panel(
         const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_amx_panel *p, const struct shape s)
 {
         const int64_t pairs = (p->n_tiles + 1) / 2, lines = sl_dot_panel_bytes(d) / LINE_BYTES;
-        struct fetch fetch = {.next = p->panel + sl_dot_panel_bytes(d), .left = lines, .share = lines / (pairs * chunks_of(d)) + 1};
+        struct fetch fetch = {.next = p->panel + sl_dot_panel_bytes(d),
+                .left = p->fetches ? lines : 0,
+                .share = lines / (pairs * chunks_of(d)) + 1};
         alignas(LINE_BYTES) int32_t sums[2][2 * TILE_SUMS];
         struct finish f = {.left = 0};
 

@@ -42,6 +42,7 @@ struct sl_amx_panel {
         void *y; /* row 0, at the first of the panel's columns */
         const void *addend;
         int64_t y_stride; /* from row to row, of the addend as well, in elements */
+        bool fetches;     /* the next panel is brought to the L2 cache meanwhile */
 };
 
 /* From here on this thread's tiles have so many rows, and are as deep as the chunks of a piece. */

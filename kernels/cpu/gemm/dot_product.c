@@ -36,15 +36,23 @@ struct dot_product {
         struct sl_cpu_epilogue function;        /* over real numbers, which become what is stored after it; activation 0: none */
         int64_t batch, height, width, channels; /* of the input, all groups */
         int64_t out_height, out_width;
-        int64_t pad[AXES], stride[AXES], reach[AXES]; /* reach: pixels that a window covers */
-        int64_t pixels;                               /* of a scanline as rows see it */
-        int64_t block_lines;                          /* scanlines of the output, of all images, at a time */
-        size_t rows_offset, sums_offset;              /* of scratch */
-        size_t tiles_offset, tail_offset;             /* by AMX: rows of tiles, and a copy of the last ones; else not there */
-        uint32_t residual;                            /* node input; 0: none */
-        int32_t zero;                                 /* of the bytes as they are read */
-        uint8_t flip;                                 /* 0x80: int8 is turned on the way into the frame */
+        int64_t pad[AXES], stride[AXES], reach[AXES];    /* reach: pixels that a window covers */
+        int64_t pixels;                                  /* of a scanline as rows see it */
+        int64_t block_lines;                             /* scanlines of the output, of all images, at a time */
+        size_t rows_offset, sums_offset;                 /* of scratch */
+        size_t tiles_offset, tail_offset, panels_offset; /* by AMX: rows of tiles, a copy of the last ones, panels */
+        uint32_t residual;                               /* node input; 0: none */
+        int32_t zero;                                    /* of the bytes as they are read */
+        uint8_t flip;                                    /* 0x80: int8 is turned on the way into the frame */
         bool framed, amx;
+};
+
+/* A panel with its columns, and how far along in a row of the result they are. */
+struct panel {
+        struct sl_dot_columns columns;
+        struct sl_dot_result result;
+        const int8_t *weights;
+        int64_t column, n_columns, offset;
 };
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -109,6 +117,26 @@ static double frame_bytes(const struct dot_product *p, int64_t lines)
         return scanlines * (double)p->pixels * (double)p->channels;
 }
 
+static int64_t element_bytes(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_F32 ? sizeof(float) : 1;
+}
+
+/*
+ * By tiles, products take less time than what they read and write beyond the L1 cache: as many rows as lie there with their results
+ * and addends, a few tiles at least, pass by all weights, if those stay in the L2 cache meanwhile. 0: they do not.
+ */
+static int64_t near_rows(const struct dot_product *p)
+{
+        const struct sl_byte_epilogue *e = &p->epilogue;
+        int64_t result = element_bytes(e->y_dtype) + (p->residual ? element_bytes(e->addend_dtype) : 0);
+        int64_t row = p->channels + p->weights.groups * p->weights.filters * result;
+        int64_t rows = sl_cpu_l1_bytes() * 3 / 4 / row / SL_AMX_ROWS * SL_AMX_ROWS;
+        bool stay = sl_dot_weights_bytes(&p->weights) <= sl_cpu_l2_bytes() / 4;
+
+        return p->amx && !p->framed && p->out_width == 1 && stay && rows >= 4 * SL_AMX_ROWS ? rows : 0;
+}
+
 /* As many scanlines as leave half of the cache to the weights and the results, in blocks of one size. */
 static bool choose_block(struct dot_product *p)
 {
@@ -123,6 +151,8 @@ static bool choose_block(struct dot_product *p)
         p->block_lines = divide_up(all, divide_up(all, lines));
         if (p->out_width == 1)
                 p->block_lines = divide_up(p->block_lines, together) * together;
+        if (near_rows(p))
+                p->block_lines = near_rows(p);
         p->block_lines = p->block_lines < all ? p->block_lines : all;
         return p->out_width <= BLOCK_ROWS_MAX && frame_bytes(p, p->block_lines) < FRAME_BYTES_MAX;
 }
@@ -193,17 +223,19 @@ static size_t scratch_after(size_t offset, int64_t bytes)
         return sl_align_up(offset + (size_t)bytes, SL_LINE_BYTES);
 }
 
-/* Scratch: frame, where rows begin, tiles, the tail, sums. */
+/* Scratch: frame, where rows begin, tiles, the tail, panels, sums. */
 static size_t lay_scratch(struct dot_product *p)
 {
         int64_t rows = p->block_lines * p->out_width, frame = p->framed ? (int64_t)frame_bytes(p, p->block_lines) : 0;
         int64_t tiles = p->amx ? p->block_lines * sl_amx_tiles(p->out_width) : 0;
+        int64_t panels = p->amx ? p->weights.groups * p->weights.panels : 0;
         int64_t tail = excess(p) && !p->framed ? SL_AMX_ROWS * p->stride[1] * p->channels + SL_DOT_SLACK : 0;
 
         p->rows_offset = scratch_after(0, frame + SL_DOT_SLACK);
         p->tiles_offset = scratch_after(p->rows_offset, rows * (int64_t)sizeof(const uint8_t *));
         p->tail_offset = scratch_after(p->tiles_offset, tiles * (int64_t)sizeof(struct sl_amx_rows));
-        p->sums_offset = scratch_after(p->tail_offset, tail);
+        p->panels_offset = scratch_after(p->tail_offset, tail);
+        p->sums_offset = scratch_after(p->panels_offset, panels * (int64_t)sizeof(struct panel));
         return p->sums_offset + 2 * SL_AMX_ROWS * SL_DOT_PANEL * sizeof(int32_t);
 }
 
@@ -295,14 +327,6 @@ static void find_rows(
         }
 }
 
-/* A panel with its columns, and how far along in a row of the result they are. */
-struct panel {
-        struct sl_dot_columns columns;
-        struct sl_dot_result result;
-        const int8_t *weights;
-        int64_t column, n_columns, offset;
-};
-
 /* False: a number that the registers' way might not hold. */
 static bool fill_columns(const struct dot_product *p, const struct sl_binding *binding, struct panel *panel)
 {
@@ -354,7 +378,7 @@ static void take_panel(const struct dot_product *p, const struct sl_binding *bin
 /* Where element @at of a tensor lies. */
 static void *element(const void *tensor, uint32_t dtype, int64_t at)
 {
-        return tensor ? (char *)(uintptr_t)tensor + at * (dtype == SL_DTYPE_F32 ? (int64_t)sizeof(float) : 1) : NULL;
+        return tensor ? (char *)(uintptr_t)tensor + at * element_bytes(dtype) : NULL;
 }
 
 /* Rows of a block: where they begin, how many there are, which the first one is of the result. */
@@ -427,6 +451,7 @@ static bool is_of_rows(const struct dot_product *p)
 struct tiles {
         struct sl_amx_rows *rows;
         int64_t n, height, stride;
+        bool first; /* no other block has passed by the weights */
 };
 
 /* A row that is read beyond the input's end is its last one: the tile that it is in is read from a copy. */
@@ -480,7 +505,8 @@ static struct sl_amx_panel describe_panel(
                 .n_columns = panel->n_columns,
                 .y = element(binding->outputs[0], e->y_dtype, panel->column),
                 .addend = element(addend, e->addend_dtype, panel->column),
-                .y_stride = p->weights.groups * p->weights.filters};
+                .y_stride = p->weights.groups * p->weights.filters,
+                .fetches = tiles->first};
 }
 
 /* Sums, or real numbers, of one tile in scratch to what is stored. */
@@ -539,40 +565,59 @@ static void run_tiles(
                 sl_amx_panel(&p->weights.depth, &panel->result, &whole);
 }
 
-/* @n rows of a block, the first of which is @row of the result, by each panel of the part. */
-static void run_block(
-        const struct dot_product *p, const struct sl_binding *binding, const struct sl_part *panels, int64_t n, int64_t row)
+/* A block by each panel of the part; @panels: of all. */
+static void run_block_by_tiles(const struct dot_product *p, const struct sl_binding *binding, const struct sl_part *part,
+        const struct panel *panels, const struct tiles *tiles)
 {
-        struct tiles tiles = {.n = 0};
+        sl_amx_begin(&p->weights.depth, tiles->height);
+        for (int64_t i = part->first; i < part->end; i++)
+                run_tiles(p, binding, &panels[i], tiles);
+        sl_amx_end();
+}
+
+/* @n rows, the first of which is @row of the result. */
+static void run_block(
+        const struct dot_product *p, const struct sl_binding *binding, const struct sl_part *part, int64_t n, int64_t row)
+{
         struct panel panel;
 
-        if (p->amx) {
-                tiles = find_tiles(p, binding, n, row);
-                sl_amx_begin(&p->weights.depth, tiles.height);
-        }
-        for (int64_t i = panels->first; i < panels->end; i++) {
+        for (int64_t i = part->first; i < part->end; i++) {
                 take_panel(p, binding, i, &panel);
-                if (p->amx)
-                        run_tiles(p, binding, &panel, &tiles);
-                else
-                        run_panel(p, binding, &panel, n, row);
+                run_panel(p, binding, &panel, n, row);
         }
-        if (p->amx)
-                sl_amx_end();
+}
+
+/* Blocks are small by tiles, so that panels are taken once for all of them. */
+static struct panel *take_panels(const struct dot_product *p, const struct sl_binding *binding, const struct sl_part *part)
+{
+        struct panel *panels = (struct panel *)((char *)binding->scratch + p->panels_offset);
+
+        for (int64_t i = part->first; i < part->end && p->amx; i++)
+                take_panel(p, binding, i, &panels[i]);
+        return panels;
 }
 
 static int dot_run(const void *state, const struct sl_binding *binding)
 {
         const struct dot_product *p = state;
         struct sl_part lines = sl_part_along(binding->part, SL_AXIS_ROWS, p->batch * p->out_height);
-        struct sl_part panels = sl_part_along(binding->part, SL_AXIS_COLUMNS, p->weights.groups * p->weights.panels);
+        struct sl_part columns = sl_part_along(binding->part, SL_AXIS_COLUMNS, p->weights.groups * p->weights.panels);
         const uint8_t **begins = (const uint8_t **)((char *)binding->scratch + p->rows_offset);
+        struct panel *panels = take_panels(p, binding, &columns);
 
         for (int64_t first = lines.first; first < lines.end; first += p->block_lines) {
                 int64_t end = lines.end - first < p->block_lines ? lines.end : first + p->block_lines;
+                int64_t n = (end - first) * p->out_width, row = first * p->out_width;
+                struct tiles tiles;
 
                 find_rows(p, binding, first, end, begins);
-                run_block(p, binding, &panels, (end - first) * p->out_width, first * p->out_width);
+                if (!p->amx) {
+                        run_block(p, binding, &columns, n, row);
+                        continue;
+                }
+                tiles = find_tiles(p, binding, n, row);
+                tiles.first = first == lines.first;
+                run_block_by_tiles(p, binding, &columns, panels, &tiles);
         }
         return 0;
 }
