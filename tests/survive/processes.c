@@ -217,6 +217,58 @@ Test(processes, a_worker_killed_at_any_moment_fails_what_it_had_and_comes_back)
         free(back_ns);
 }
 
+/* The digits' network of residual blocks in int8, under two names. */
+static void add_int8_models(void)
+{
+        char command[1024];
+
+        snprintf(command, sizeof(command),
+                "'%s' quantize '%s/models/resnet/1/model.onnx' --calibration '%s/test-images.f32' --samples 8 --method minmax "
+                "--max-loss 1 -o '%s/int8.onnx' "
+                ">/dev/null",
+                world.program, digits_folder(), digits_folder(), world.folder);
+        cr_assert_eq(system(command), 0, "%s", command);
+        for (uint32_t i = 0; i < 2; i++) {
+                snprintf(command, sizeof(command), "mkdir -p '%s/%s/1' && cp '%s/int8.onnx' '%s/%s/1/model.onnx'", world.repository,
+                        i ? "own" : "shared", world.folder, world.repository, i ? "own" : "shared");
+                cr_assert_eq(system(command), 0, "%s", command);
+        }
+        world_add_model_config(&world, "own", "isolation: process\n");
+}
+
+/* The output's numbers of all samples. */
+static void predict(struct guest *guest, float *ret_numbers)
+{
+        struct starling_request request = digits_ask(&guest->jobs[0], guest->model, 0, DIGITS_N);
+        struct starling_completion done = {0};
+
+        cr_assert_eq(starling_infer(guest->queue, &request, &done), 0, "%s", starling_strerror(done.status));
+        memcpy(ret_numbers, guest->jobs[0].out.data, sizeof(float) * DIGITS_N * DIGITS_OUT);
+}
+
+/* What the processor has for products of bytes, tiles that a process must ask the system for among it, is there behind the filter.
+ */
+Test(processes, an_int8_model_is_computed_in_a_process_of_its_own_as_in_a_thread)
+{
+        float *numbers = calloc(2 * DIGITS_N * DIGITS_OUT, sizeof(*numbers));
+        const char *const names[] = {"shared", "own"};
+
+        cr_assert_not_null(numbers);
+        add_int8_models();
+        world_start(&world);
+        for (uint32_t i = 0; i < 2; i++) {
+                struct guest guest;
+
+                guest_enter(&guest, names[i]);
+                predict(&guest, numbers + i * DIGITS_N * DIGITS_OUT);
+                starling_close(guest.client);
+        }
+        cr_expect_arr_eq(numbers, numbers + DIGITS_N * DIGITS_OUT, sizeof(float) * DIGITS_N * DIGITS_OUT);
+        cr_expect_gt(numbers[0] * numbers[0] + numbers[1] * numbers[1], 0.0f, "nothing was predicted");
+        world_stop(&world);
+        free(numbers);
+}
+
 Test(processes, what_is_to_run_again_does_so_once)
 {
         uint32_t rounds = world_rounds("STARLING_KILLED_WORKERS", 100), seed = 5;
