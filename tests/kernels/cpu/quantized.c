@@ -3,6 +3,7 @@
  * Products and sums of bytes against `ref`: types, zero points, layouts, residuals, activations. A line that stores bytes says
  * y_scale; its results may differ by one where a factor in float32 moves a tie.
  */
+#include "base/bytes.h"
 #include "case.h"
 #include "cpu/base/isa.h"
 #include "cpu/base/threads.h"
@@ -10,6 +11,8 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 
 static const char *const convolutions[] = {
         "QuantizedConv 1x64x14x14:uint8 64x64x1x1:int8 64 64:int32 y_scale=2000 packed nhwc positive",
@@ -174,6 +177,37 @@ Test(cpu_quantized, tiles_of_amx_give_the_bits_that_vectors_give)
         sl_cpu_use_one_thread();
         for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
                 check_bits(own[i]);
+}
+
+/* The input's last byte is the last one of a page behind which there is none. */
+static void launch_at_the_end(struct test_kernel *k)
+{
+        size_t bytes = sl_tensor_bytes(&k->node.inputs[0]), pages = sl_align_up(bytes, SL_PAGE_BYTES);
+        char *room = mmap(NULL, pages + SL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *input = k->tensors.inputs[0];
+
+        cr_assert_neq(room, MAP_FAILED);
+        cr_assert_eq(mprotect(room + pages, SL_PAGE_BYTES, PROT_NONE), 0);
+        k->tensors.inputs[0] = memcpy(room + pages - bytes, input, bytes);
+        cr_expect_eq(test_kernel_launch(k), 0);
+        k->tensors.inputs[0] = input;
+        munmap(room, pages + SL_PAGE_BYTES);
+}
+
+Test(cpu_quantized, no_byte_behind_the_input_is_read)
+{
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+                struct test_kernel k;
+                struct test_case test;
+                char line[256];
+
+                snprintf(line, sizeof(line), "%s algorithm=%u", own[i], SL_ALGORITHM_BLOCKED);
+                case_parse(line, &test);
+                cr_assert(test_kernel_init(&k, &sl_backend_cpu, &test), "%s", line);
+                launch_at_the_end(&k);
+                test_kernel_deinit(&k);
+        }
 }
 
 /* Two neighbouring products do not fit 16 bits, and long sums no float32; a large bias and its sum do not fit 32 bits. */
