@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/onednn/cost.h"
 
+#include "base/bytes.h"
 #include "cpu/base/cost.h"
 #include "op.h"
 
@@ -84,13 +85,24 @@ static bool multiplies_bytes(const struct sl_node_desc *node)
         return node->op == SL_OP_QUANTIZED_CONV || node->op == SL_OP_QUANTIZED_MATMUL;
 }
 
+#define TILE_BYTES 64 /* of a row, in a tile of AMX */
+
+/* Few channels fill a part of a tile of AMX; windows of single ones wait for something else. */
+static double bytes_rate(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        int64_t channels = node->op == SL_OP_QUANTIZED_CONV ? node->inputs[1].shape.dims[1] : TILE_BYTES;
+        double filled = channels > 1 ? (double)channels / (double)sl_align_up((size_t)channels, TILE_BYTES) : 1;
+
+        return core->tiles * filled > core->bytes ? core->tiles * filled : core->bytes;
+}
+
 /* What is stored costs the more, the faster the products are. */
 static double onednn_bytes(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         double elements = (double)sl_shape_elements(&node->outputs[0].shape), flops = 2.0 * (double)sl_op_multiply_adds(node);
 
         return core->onednn_call + sl_cost_activation(core, node->epilogue.activation, elements, true) +
-               flops / sl_core_bytes_rate(core) / onednn_share(core, node) + elements * core->store / core->flops +
+               flops / bytes_rate(core, node) / onednn_share(core, node) + elements * core->store / core->flops +
                (double)sl_tensor_bytes(&node->inputs[1]) / core->weights;
 }
 
