@@ -25,6 +25,7 @@ static int64_t least_of(int64_t a, int64_t b)
 
 #define PACK_STEPS 64 /* of depth, of which a column that is contiguous has a few cache lines, one behind the other */
 #define SQUARE     4
+#define BAND_STEPS 16 /* of rows that are contiguous: 2 KiB of each panel, one behind the other */
 
 /* @n_steps of @n_columns, at most SQUARE of each, one element after another. */
 static void pack_corner(const char *b, int64_t n_steps, int64_t n_columns, int64_t width, int64_t column_bytes, float *ret_packed)
@@ -68,6 +69,10 @@ static void pack_columns(const char *b, int64_t n_steps, int64_t own, int64_t wi
 
 static void pack_row(const char *b, int64_t own, int64_t width, int64_t column_bytes, float *ret_packed)
 {
+        if (column_bytes == sizeof(float) && own == SL_GEMM_PANEL) {
+                memcpy(ret_packed, b, SL_GEMM_PANEL * sizeof(float)); /* of a size that the compiler knows */
+                return;
+        }
         if (column_bytes == sizeof(float))
                 memcpy(ret_packed, b, (size_t)own * sizeof(float));
         for (int64_t n = 0; n < own && column_bytes != sizeof(float); n++)
@@ -97,22 +102,31 @@ static struct source source_of(const void *b, int64_t depth_stride, int64_t colu
         return (struct source){b, depth_stride * (int64_t)sizeof(float), column_stride * (int64_t)sizeof(float)};
 }
 
-void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed)
+/* Of all panels, steps [@from, @end) of the depth. */
+static void pack_band(const struct source *all, int64_t depth, int64_t columns, int64_t from, int64_t end, float *ret_packed)
 {
-        const struct source all = source_of(b, depth_stride, column_stride);
-
         for (int64_t first = 0; first < columns; first += SL_GEMM_PANEL) {
                 int64_t own = least_of(columns - first, SL_GEMM_PANEL);
                 int64_t width = own > SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL : SL_GEMM_PANEL / 2;
 
-                for (int64_t k = 0; k < depth; k += PACK_STEPS) {
-                        struct source from = all;
+                for (int64_t k = from; k < end; k += PACK_STEPS) {
+                        struct source steps = *all;
 
-                        from.b += first * all.column_bytes + k * all.step_bytes;
-                        pack_steps(&from, least_of(depth - k, PACK_STEPS), own, width, ret_packed + k * width);
+                        steps.b += first * all->column_bytes + k * all->step_bytes;
+                        pack_steps(&steps, least_of(end - k, PACK_STEPS), own, width, ret_packed + k * width);
                 }
                 ret_packed += depth * width;
         }
+}
+
+/* A matrix is read as it lies: rows band by band, all panels of one at once, and columns from their beginning to their end. */
+void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed)
+{
+        const struct source all = source_of(b, depth_stride, column_stride);
+        int64_t band = column_stride == 1 ? BAND_STEPS : depth;
+
+        for (int64_t k = 0; k < depth; k += band)
+                pack_band(&all, depth, columns, k, least_of(depth, k + band), ret_packed);
 }
 
 int sl_gemm_pack_narrow(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, uint32_t dtype,
