@@ -46,6 +46,7 @@ struct sl_kernel_source {
         const struct sl_blob *blob;     /* what provide() gave for this node; NULL: nothing */
         const struct sl_target *target; /* what was planned for, also where it runs; NULL: what is typical */
         bool uncut;                     /* to a planner: no team will compute it, splits are not asked for */
+        bool planned;                   /* a backend's own: nothing is launched, the kernel needs no code */
 
         const struct sl_part_times *times; /* to a planner: what parts of it took; NULL: nobody has timed them */
 };

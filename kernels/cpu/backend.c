@@ -460,29 +460,43 @@ static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_des
         return plan_loop(only_loop(&reorder), &reorder, NULL, &kernel->turn);
 }
 
-static int compile_call(struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_packed *packed,
-        const void *const *constants, struct sl_kernel **ret_kernel, struct sl_error *error)
+/* Code is most of what a primitive takes: what nobody launches has none. */
+static int compile_primitive(const struct sl_cpu_call *call, const struct sl_packed *packed, bool planned, struct sl_kernel *kernel,
+        struct sl_error *error)
 {
-        struct sl_kernel *kernel;
+        int result;
+
+        if (planned)
+                return sl_primitive_plan(&call->spec, packed, &kernel->scratch_bytes, error);
+        result = sl_primitive_new(&call->spec, packed, &kernel->primitive, error);
+        if (!result)
+                kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
+        return result;
+}
+
+static int compile_call(struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_kernel_source *source,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
+{
         int weights = call->input_of[SL_ARGUMENT_WEIGHTS];
+        const struct sl_packed *packed = source->packed && weights >= 0 ? &source->packed[weights] : NULL;
+        struct sl_kernel *kernel;
         int result;
 
         if (call->scales)
-                call->spec.scales = constants[call->scales];
+                call->spec.scales = source->constants[call->scales];
         if (call->scales && !call->spec.scales)
                 return sl_error_set(error, ENOTSUP, "input %d, the scales, is no constant", call->scales);
         kernel = calloc(1, sizeof(*kernel));
         if (!kernel)
                 return sl_error_set(error, ENOMEM, "no memory for a kernel");
-        result = sl_primitive_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL, &kernel->primitive, error);
+        result = compile_primitive(call, packed, source->planned, kernel, error);
         if (!result) {
                 memcpy(kernel->input_of, call->input_of, sizeof(kernel->input_of));
                 kernel->summand = call->summand;
                 kernel->summand_bytes = call->summand ? sl_tensor_bytes(&node->outputs[0]) : 0;
-                kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
                 result = compile_turn(call, node, kernel);
-                if (!result && !kernel->turn && !kernel->summand)
-                        kernel->divided = sl_divided_call_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL);
+                if (!result && !kernel->turn && !kernel->summand && !source->planned)
+                        kernel->divided = sl_divided_call_new(&call->spec, packed);
         }
         if (result) {
                 cpu_kernel_free(kernel);
@@ -564,10 +578,10 @@ static int compile_node(const struct sl_node_desc *node, const struct sl_kernel_
 
         switch (find_way_of_form(node, source->packed, &call, &own)) {
         case WAY_CALL:
-                result = compile_call(&call, node, source->packed, source->constants, ret_kernel, error);
+                result = compile_call(&call, node, source, ret_kernel, error);
                 /* Plain weights may lead to another of oneDNN's kernels than its own form does. */
                 if (result == -ENOTSUP && sl_describe_sum(node, &call))
-                        result = compile_call(&call, node, source->packed, source->constants, ret_kernel, error);
+                        result = compile_call(&call, node, source, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
                 result = compile_loop(own ? own : only_loop(node), node, source, ret_kernel);
@@ -801,9 +815,12 @@ static void choose_call_splits(
 /* What a kernel takes shows when it is made. */
 static int cpu_provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
+        struct sl_kernel_source own = *source;
         struct sl_kernel *kernel;
-        int r = cpu_compile(NULL, source, &kernel, error);
+        int r;
 
+        own.planned = source->uncut;
+        r = cpu_compile(NULL, &own, &kernel, error);
         if (r < 0)
                 return r;
         *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};

@@ -504,6 +504,19 @@ static dnnl_status_t add_arguments(struct sl_primitive *p, dnnl_primitive_desc_t
         return status;
 }
 
+/* What is run. The caller destroys it. */
+static dnnl_status_t choose_run(const struct sl_primitive_spec *spec, const struct sl_packed *packed, dnnl_engine_t engine,
+        dnnl_primitive_desc_t *ret_chosen)
+{
+        dnnl_status_t status = choose(spec, packed, false, engine, ret_chosen);
+
+        if (status == dnnl_success && packed && packed->data_bytes && is_slow(*ret_chosen)) {
+                dnnl_primitive_desc_destroy(*ret_chosen);
+                status = dnnl_unimplemented;
+        }
+        return status;
+}
+
 static dnnl_status_t build(struct sl_primitive *p, const struct sl_primitive_spec *spec, const struct sl_packed *packed)
 {
         dnnl_primitive_desc_t chosen;
@@ -512,40 +525,72 @@ static dnnl_status_t build(struct sl_primitive *p, const struct sl_primitive_spe
         if (status == dnnl_success)
                 status = dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags);
         if (status == dnnl_success)
-                status = choose(spec, packed, false, p->engine, &chosen);
+                status = choose_run(spec, packed, p->engine, &chosen);
         if (status != dnnl_success)
                 return status;
-        if (packed && packed->data_bytes && is_slow(chosen))
-                status = dnnl_unimplemented;
-        if (status == dnnl_success)
-                status = dnnl_primitive_create(&p->primitive, chosen);
+        status = dnnl_primitive_create(&p->primitive, chosen);
         if (status == dnnl_success)
                 status = add_arguments(p, chosen, spec);
         dnnl_primitive_desc_destroy(chosen);
         return status;
 }
 
+static int check_form(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_error *error)
+{
+        dnnl_memory_desc_t weights;
+
+        if (describe_weights(spec, packed, false, &weights) == dnnl_success)
+                return 0;
+        return sl_error_set(error, ENOTSUP, "the packed weights are not in a form of these weights");
+}
+
+static int explain(dnnl_status_t status, const struct sl_packed *packed, struct sl_error *error)
+{
+        return sl_error_set(error, -from_status(status), "oneDNN cannot build the primitive%s: status %d",
+                packed && packed->data_bytes ? " over weights packed in this form" : "", (int)status);
+}
+
 int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_primitive **ret_primitive,
         struct sl_error *error)
 {
-        struct sl_primitive *p = calloc(1, sizeof(*p));
-        dnnl_memory_desc_t weights;
+        struct sl_primitive *p;
         dnnl_status_t status;
+        int r = check_form(spec, packed, error);
 
+        if (r < 0)
+                return r;
+        p = calloc(1, sizeof(*p));
         if (!p)
                 return sl_error_set(error, ENOMEM, "no memory for a oneDNN primitive");
-        if (describe_weights(spec, packed, false, &weights) != dnnl_success) {
-                sl_primitive_free(p);
-                return sl_error_set(error, ENOTSUP, "the packed weights are not in a form of these weights");
-        }
         status = build(p, spec, packed);
         if (status != dnnl_success) {
                 sl_primitive_free(p);
-                return sl_error_set(error, -from_status(status), "oneDNN cannot build the primitive%s: status %d",
-                        packed && packed->data_bytes ? " over weights packed in this form" : "", (int)status);
+                return explain(status, packed, error);
         }
         *ret_primitive = p;
         return 0;
+}
+
+int sl_primitive_plan(
+        const struct sl_primitive_spec *spec, const struct sl_packed *packed, size_t *ret_scratch_bytes, struct sl_error *error)
+{
+        dnnl_primitive_desc_t chosen;
+        dnnl_engine_t engine;
+        dnnl_status_t status;
+        int r = check_form(spec, packed, error);
+
+        if (r < 0)
+                return r;
+        status = dnnl_engine_create(&engine, dnnl_cpu, 0);
+        if (status != dnnl_success)
+                return explain(status, packed, error);
+        status = choose_run(spec, packed, engine, &chosen);
+        if (status == dnnl_success) {
+                *ret_scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(chosen, dnnl_query_scratchpad_md, 0));
+                dnnl_primitive_desc_destroy(chosen);
+        }
+        dnnl_engine_destroy(engine);
+        return status == dnnl_success ? 0 : explain(status, packed, error);
 }
 
 struct sl_primitive *sl_primitive_free(struct sl_primitive *p)

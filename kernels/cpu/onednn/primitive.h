@@ -118,6 +118,10 @@ int sl_primitive_pack(const struct sl_primitive_spec *spec, const struct sl_pack
 int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_primitive **ret_primitive,
         struct sl_error *error);
 struct sl_primitive *sl_primitive_free(struct sl_primitive *primitive);
+
+/* What such a primitive would have of scratch, and whether there would be one, without its code. Return: as above. */
+int sl_primitive_plan(
+        const struct sl_primitive_spec *spec, const struct sl_packed *packed, size_t *ret_scratch_bytes, struct sl_error *error);
 size_t sl_primitive_scratch_bytes(const struct sl_primitive *primitive);
 
 /* Computes on the calling thread. pointers[] by enum sl_primitive_argument; inputs are only read. Return: 0; -EIO never seen. */
