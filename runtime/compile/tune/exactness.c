@@ -18,7 +18,8 @@
 #define HEIGHT_MAX  8
 #define WIDTH_MAX   6
 
-#define LANES 8 /* of a sum */
+#define LANES     32 /* of a sum */
+#define FEW_LANES 8  /* at its end */
 
 #ifndef SL_TUNE_CLONES
 #error "the build file defines SL_TUNE_CLONES"
@@ -114,15 +115,22 @@ static void turn_filters(struct timed_node *timed_node)
                                         timed_node->weights[(f * channels + c) * taps + tap];
 }
 
-/* Several sums side by side: one alone would wait for itself at each step. */
+static inline void add_products(const float *pixel, const float *weights, double *sums, int64_t n)
+{
+        for (int64_t k = 0; k < n; k++)
+                sums[k] += (double)pixel[k] * (double)weights[k];
+}
+
+/* Several sums side by side, in several vectors: one alone would wait for itself at each step. */
 static inline double dot(const float *pixel, int64_t step, const float *weights, int64_t n)
 {
         double sums[LANES] = {0}, sum = 0;
         int64_t i = 0;
 
         for (; step == 1 && i + LANES <= n; i += LANES)
-                for (int64_t k = 0; k < LANES; k++)
-                        sums[k] += (double)pixel[i + k] * (double)weights[i + k];
+                add_products(pixel + i, weights + i, sums, LANES);
+        for (; step == 1 && i + FEW_LANES <= n; i += FEW_LANES)
+                add_products(pixel + i, weights + i, sums, FEW_LANES);
         for (; i < n; i++)
                 sum += (double)pixel[i * step] * (double)weights[i];
         for (int64_t k = 0; k < LANES; k++)
