@@ -8,6 +8,7 @@
 #include "batcher.h"
 #include "carrier.h"
 #include "sender.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 #define BYTES_MAX (4ull << 20) /* what takes microseconds touches less */
 #define TRIALS    4u           /* the fastest counts: what else ran meanwhile does not */
-#define HOPELESS  8u           /* runs that take so many times the limit are not tried as often */
+#define HOPELESS  3u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
 #define DENORMAL  0x000116c2u  /* 1e-40f */
 
 struct inline_executor {
@@ -50,26 +51,40 @@ static void fill_inputs(struct sl_batch *batch, const struct sl_plan_info *info,
         }
 }
 
-/*
- * What one sample takes; UINT64_MAX: it cannot be run. Two runs do for what is far above the limit: of one, who is taken off his
- * CPU might be meant.
- */
-static uint64_t time_sample(struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits, uint64_t limit_ns)
+/* Nanoseconds of one run, which ends early where there is no hope left; UINT64_MAX: it cannot be run. */
+static uint64_t time_run(struct sl_job_runner *runner, uint64_t samples, const struct sl_batch *batch, uint64_t limit_ns)
 {
+        uint64_t begun_ns = sl_clock_ns();
+        const struct sl_stop stop = {.deadline_ns = begun_ns + HOPELESS * limit_ns};
+        int r;
+
+        sl_instance_watch(sl_job_runner_instance(runner), &stop);
+        r = sl_instance_run(sl_job_runner_instance(runner), (uint32_t)samples, batch->inputs, batch->outputs);
+        sl_instance_watch(sl_job_runner_instance(runner), NULL);
+        return r < 0 && r != -ETIME ? UINT64_MAX : sl_clock_ns() - begun_ns;
+}
+
+/*
+ * What one sample of such inputs takes, which took @before_ns the last time; UINT64_MAX: it cannot be run. Two runs do for what is
+ * far above the limit: of one, who is taken off his CPU might be meant.
+ */
+static uint64_t time_sample(
+        struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits, uint64_t before_ns, uint64_t limit_ns)
+{
+        uint32_t least = before_ns > HOPELESS * limit_ns ? 1 : 2;
         uint64_t best_ns = UINT64_MAX;
         struct sl_batch batch;
 
         sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
         fill_inputs(&batch, info, bits);
-        sl_instance_watch(sl_job_runner_instance(runner), NULL);
-        for (uint32_t i = 0; i < TRIALS && (i < 2 || best_ns <= HOPELESS * limit_ns); i++) {
-                uint64_t begun_ns = sl_clock_ns(), ns;
+        for (uint32_t i = 0; i < TRIALS && (i < least || best_ns <= HOPELESS * limit_ns); i++) {
+                uint64_t ns = time_run(runner, info->batches[0], &batch, limit_ns);
 
-                if (sl_instance_run(sl_job_runner_instance(runner), info->batches[0], batch.inputs, batch.outputs) < 0)
-                        return UINT64_MAX;
-                ns = sl_clock_ns() - begun_ns;
+                if (ns == UINT64_MAX)
+                        return ns;
                 best_ns = ns < best_ns ? ns : best_ns;
         }
+        fill_inputs(&batch, info, 0);
         return best_ns;
 }
 
@@ -92,31 +107,42 @@ static uint32_t choose_batch(const struct sl_job_runner_options *options)
         return chosen;
 }
 
-int sl_inline_trial_run(
-        const struct sl_job_runner_options *options, uint64_t limit_ns, uint64_t bound_ns, struct sl_inline_trial *ret_trial)
+/* It has computed a sample: what it touches is there. Return: 0, with or without a runner; -ENOMEM. */
+static int make_runner(const struct sl_job_runner_options *options, struct sl_job_runner **ret_runner)
+{
+        const struct sl_plan_info *info = sl_plan_info(options->plan);
+        struct sl_job_runner *runner;
+        struct sl_batch batch;
+        int r = sl_job_runner_new(options, &runner);
+
+        if (r < 0)
+                return r;
+        sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
+        if (time_run(runner, info->batches[0], &batch, SL_NS_PER_SECOND) == UINT64_MAX)
+                runner = sl_job_runner_free(runner);
+        *ret_runner = runner;
+        return 0;
+}
+
+int sl_inline_trial_run(const struct sl_job_runner_options *options, const struct sl_inline_tried *tried, uint64_t limit_ns,
+        uint64_t bound_ns, struct sl_inline_trial *ret_trial)
 {
         const struct sl_plan_info *info = sl_plan_info(options->plan);
         struct sl_job_runner_options own = *options;
-        struct sl_job_runner *runner;
-        uint64_t plain_ns, hard_ns = 0;
+        struct sl_job_runner *runner = NULL;
+        uint64_t hard_ns;
         int r;
 
         *ret_trial = (struct sl_inline_trial){0};
-        if (sl_plan_is_dynamic(options->plan))
+        own.batch_max = sl_plan_is_dynamic(options->plan) ? 0 : choose_batch(options);
+        if (!own.batch_max || time_sample(tried->runner, info, 0, tried->sample_ns, limit_ns) > limit_ns)
                 return 0;
-        own.batch_max = choose_batch(options);
-        if (!own.batch_max)
+        hard_ns = time_sample(tried->runner, info, DENORMAL, 0, bound_ns);
+        if (hard_ns > bound_ns)
                 return 0;
-        r = sl_job_runner_new(&own, &runner);
-        if (r < 0)
+        r = make_runner(&own, &runner);
+        if (r < 0 || !runner)
                 return r;
-        plain_ns = time_sample(runner, info, 0, limit_ns);
-        if (plain_ns <= limit_ns)
-                hard_ns = time_sample(runner, info, DENORMAL, bound_ns);
-        if (plain_ns > limit_ns || hard_ns > bound_ns) {
-                sl_job_runner_free(runner);
-                return 0;
-        }
         *ret_trial = (struct sl_inline_trial){
                 .runner = runner,
                 .samples = samples_in(bound_ns, hard_ns, own.batch_max),
