@@ -17,14 +17,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANSWER_MS 100  /* a fork takes less than a millisecond; who waits serves others meanwhile */
+#define ANSWER_MS 100  /* an answer, or a fork, takes less than a millisecond; who waits serves others meanwhile */
 #define START_MS  5000 /* for who has nothing else to do */
 
 struct sl_zygote {
         struct sl_zygote_options options;
-        pid_t pid; /* 0: there is none */
-        int fd;    /* -1: there is none */
-        bool ready;
+        pid_t pid;   /* 0: there is none */
+        int fd;      /* -1: there is none */
+        pid_t child; /* that waits for an order; 0: there is none */
+        bool warm;   /* it has made a child, and makes the next at once */
 };
 
 int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **ret_zygote)
@@ -39,15 +40,32 @@ int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **re
         return 0;
 }
 
+static void end_process(pid_t pid)
+{
+        if (!pid)
+                return;
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+/* What it has said and nobody has heard yet: a child that waits. */
+static pid_t unheard_child(const struct sl_zygote *zygote)
+{
+        struct sl_zygote_answer made;
+
+        if (zygote->fd < 0 || recv(zygote->fd, &made, sizeof(made), MSG_DONTWAIT) != sizeof(made) || made.code)
+                return 0;
+        return made.pid;
+}
+
+/* First who makes children, then whom it has made. */
 static void stop(struct sl_zygote *zygote)
 {
-        if (zygote->pid) {
-                kill(zygote->pid, SIGKILL);
-                while (waitpid(zygote->pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-        }
-        zygote->pid = 0;
-        zygote->ready = false;
+        end_process(zygote->pid);
+        end_process(zygote->child ? zygote->child : unheard_child(zygote));
+        zygote->pid = zygote->child = 0;
+        zygote->warm = false;
         if (zygote->fd >= 0)
                 close(zygote->fd);
         zygote->fd = -1;
@@ -108,26 +126,30 @@ static bool wait_for_packet(int fd, int limit_ms)
         return r == 1;
 }
 
-/* True when it can be asked. One that has ended meanwhile is buried. */
-static bool is_ready(struct sl_zygote *zygote)
+/* True when a child waits. One that makes none is buried: it has ended, or somebody has stopped it. */
+static bool has_child(struct sl_zygote *zygote, int limit_ms)
 {
-        struct sl_zygote_answer answer;
+        struct sl_zygote_answer made = {.code = EIO};
 
-        if (zygote->ready || !wait_for_packet(zygote->fd, 0))
-                return zygote->ready;
-        zygote->ready = recv(zygote->fd, &answer, sizeof(answer), 0) == sizeof(answer);
-        if (!zygote->ready)
+        if (zygote->child || !wait_for_packet(zygote->fd, limit_ms)) {
+                if (!zygote->child && zygote->warm)
+                        stop(zygote);
+                return zygote->child;
+        }
+        if (recv(zygote->fd, &made, sizeof(made), 0) != sizeof(made) || made.code) {
                 stop(zygote);
-        return zygote->ready;
+                return false;
+        }
+        zygote->child = made.pid;
+        zygote->warm = true;
+        return true;
 }
 
 int sl_zygote_await(struct sl_zygote *zygote)
 {
         if (!zygote->pid && start(zygote) < 0)
                 return -EIO;
-        if (!zygote->ready)
-                (void)wait_for_packet(zygote->fd, START_MS);
-        return is_ready(zygote) ? 0 : -EIO;
+        return has_child(zygote, START_MS) ? 0 : -EIO;
 }
 
 /* Return: how many bytes; 0: they are more than an order has. */
@@ -187,9 +209,13 @@ static int ask(
                 stop(zygote);
                 return -EIO;
         }
-        if (answer.code)
-                return -EAGAIN;
-        *ret_pid = answer.pid;
+        /* The child is the caller's now; whose answer this is nobody else knows. */
+        if (answer.code || answer.pid != zygote->child) {
+                stop(zygote);
+                return -EIO;
+        }
+        *ret_pid = zygote->child;
+        zygote->child = 0;
         return 0;
 }
 
@@ -201,7 +227,8 @@ int sl_zygote_fork(struct sl_zygote *zygote, char *const *argv, const int *fds, 
 
         if (!zygote->pid && start(zygote) < 0)
                 return -EAGAIN;
-        if (!is_ready(zygote) || n_fds > SL_ZYGOTE_FDS_MAX || sched_getaffinity(0, sizeof(order.cpus), &order.cpus) < 0)
+        if (!has_child(zygote, zygote->warm ? ANSWER_MS : 0) || n_fds > SL_ZYGOTE_FDS_MAX ||
+                sched_getaffinity(0, sizeof(order.cpus), &order.cpus) < 0)
                 return -EAGAIN;
         arguments = malloc(SL_ZYGOTE_ARG_BYTES_MAX);
         n_bytes = arguments ? join_arguments(argv, arguments, &order.n_args) : 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A zygote: a process that was started once, has its libraries loaded and what they need set up, and forks a child for each order.
- * A child is what the program would be if it were started anew with the same arguments, but some milliseconds sooner. No child
- * serves twice, and the zygote itself does nothing of what they do: it reads no file and hears from nobody but its owner.
+ * A zygote: a process that was started once, has its libraries loaded and what they need set up, and forks a child for each order,
+ * before that comes. A child is what the program would be if it were started anew with the same arguments, but some milliseconds
+ * sooner. No child serves twice, and the zygote itself does nothing of what they do: it reads no file, and hears of no order.
  *
- *     none --start()--> warming --its first packet--> ready --sl_zygote_fork()--> ready
- *       ^                  |                            |
- *       +------ stop() ----+----------------------------+    it has ended, or cannot be reached; the next order starts another
+ *     none --start()--> warming --has made a child--> waiting --sl_zygote_fork()--> making --has made the next--> waiting
+ *       ^                  |                            |                             |
+ *       +------ stop() ----+----------------------------+-----------------------------+
+ *                                   it has ended, or cannot be reached; the next order starts another
  *
  * A child is its owner's, as if the owner had started it (CLONE_PARENT): the owner reaps it, and it can ask to die with the thread
- * that started the zygote, as the zygote does. Children of one zygote have one layout of addresses, so who has seen one of them
- * crash starts another zygote (sl_zygote_renew()): nobody is to find out by crashes where things lie.
+ * that started the zygote, as the zygote and a child that waits do. Children of one zygote have one layout of addresses, so who has
+ * seen one of them crash starts another zygote (sl_zygote_renew()): nobody is to find out by crashes where things lie.
  *
  * One owner thread, which lives as long as what it starts shall.
  */
@@ -31,7 +32,7 @@ struct sl_zygote_options {
 };
 int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **ret_zygote);
 
-/* Kills and reaps the zygote; its children go on. NULL is fine. Returns NULL. */
+/* Kills and reaps the zygote and the child that waits; others go on. NULL is fine. Returns NULL. */
 struct sl_zygote *sl_zygote_free(struct sl_zygote *zygote);
 
 /*

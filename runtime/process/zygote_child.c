@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A child is made with clone() itself, because fork() has no word for the parent's parent. No handler of fork() runs, and none is
- * needed: there is one thread, and it holds no lock.
+ * needed: there is one thread, and it holds no lock. It is made before its order comes, which the zygote itself never sees.
  */
 #include "zygote_child.h"
 
@@ -10,14 +10,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define IDLE_MS  10 /* before a child gets ready */
+#define NICENESS 10 /* that of the sandbox */
 
 /* An order with what came beside it. */
 struct received {
@@ -27,12 +32,6 @@ struct received {
         int fds[SL_ZYGOTE_FDS_MAX];
         uint32_t n_fds;
 };
-
-static void close_received(struct received *order)
-{
-        while (order->n_fds)
-                close(order->fds[--order->n_fds]);
-}
 
 static void take_fds(struct msghdr *message, struct received *order)
 {
@@ -80,6 +79,11 @@ static bool receive(struct received *order)
                !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && split_arguments(order, (size_t)n - sizeof(order->head));
 }
 
+static bool say(const struct sl_zygote_answer *answer)
+{
+        return send(SL_ZYGOTE_FD, answer, sizeof(*answer), MSG_NOSIGNAL) == sizeof(*answer);
+}
+
 /* From SL_ZYGOTE_FD on, in place of the zygote's socket; copies above first, so that none overwrites another. */
 static bool place_fds(const struct received *order)
 {
@@ -96,43 +100,82 @@ static bool place_fds(const struct received *order)
         return syscall(SYS_close_range, SL_ZYGOTE_FD + order->n_fds, ~0u, 0) == 0;
 }
 
-static void be_child(const struct received *order, int (*run)(int argc, char **argv))
+/* An order waits, or the owner is gone. */
+static bool is_called(int limit_ms)
 {
+        struct pollfd owner = {.fd = SL_ZYGOTE_FD, .events = POLLIN};
+
+        return poll(&owner, 1, limit_ms) != 0;
+}
+
+/* As politely as children work, and not at once: where orders follow each other, processors have something better to do. */
+static void get_ready(const struct sl_zygote_child *child)
+{
+        if (!child->get_ready || is_called(IDLE_MS))
+                return;
+        (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+        while (!is_called(0) && child->get_ready(child->context))
+                ;
+}
+
+static _Noreturn void be_child(struct received *order, int taken_fd, int parent, const struct sl_zygote_child *child)
+{
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+                _exit(EXIT_FAILURE);
+        get_ready(child);
+        if (!receive(order) || !say(&(struct sl_zygote_answer){.pid = getpid()}) || write(taken_fd, "", 1) != 1)
+                _exit(EXIT_FAILURE);
         /* Which processors are wanted is a wish of the owner, who may have lost some of them meanwhile. */
         (void)sched_setaffinity(0, sizeof(order->head.cpus), &order->head.cpus);
         if (!place_fds(order))
                 _exit(EXIT_FAILURE);
-        exit(run((int)order->head.n_args, (char **)order->argv));
+        if (child->be_ready)
+                child->be_ready(child->context);
+        exit(child->run((int)order->head.n_args, (char **)order->argv));
 }
 
-static struct sl_zygote_answer make_child(const struct received *order, int (*run)(int argc, char **argv))
+/* The owner hears of it at once: who is ended in between leaves nobody whom it does not know. */
+static bool make_child(struct received *order, int taken_fd, int parent, const struct sl_zygote_child *child)
 {
         long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
 
         if (pid == 0)
-                be_child(order, run);
-        return (struct sl_zygote_answer){.code = pid < 0 ? errno : 0, .pid = pid < 0 ? 0 : (int32_t)pid};
+                be_child(order, taken_fd, parent, child);
+        return say(&(struct sl_zygote_answer){.code = pid < 0 ? errno : 0, .pid = pid < 0 ? 0 : (int32_t)pid}) && pid > 0;
 }
 
-static bool answer(const struct sl_zygote_answer *answer)
+/* False: the child has ended without an order. */
+static bool wait_for_order(int waiting_fd)
 {
-        return send(SL_ZYGOTE_FD, answer, sizeof(*answer), MSG_NOSIGNAL) == sizeof(*answer);
+        ssize_t n;
+        char byte;
+
+        do
+                n = read(waiting_fd, &byte, 1);
+        while (n < 0 && errno == EINTR);
+        return n == 1;
 }
 
-int sl_zygote_serve(int parent, int (*run)(int argc, char **argv))
+static bool serve_once(struct received *order, int parent, const struct sl_zygote_child *child)
+{
+        int ends[2];
+        bool taken;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return false;
+        taken = make_child(order, ends[1], parent, child);
+        close(ends[1]);
+        taken = taken && wait_for_order(ends[0]);
+        close(ends[0]);
+        return taken;
+}
+
+int sl_zygote_serve(int parent, const struct sl_zygote_child *child)
 {
         SL_CLEANUP(sl_cleanup_free) struct received *order = calloc(1, sizeof(*order));
         bool goes_on = order && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent;
 
-        goes_on = goes_on && answer(&(struct sl_zygote_answer){0});
-        while (goes_on && receive(order)) {
-                struct sl_zygote_answer made = make_child(order, run);
-
-                close_received(order);
-                memset(order->arguments, 0, sizeof(order->arguments)); /* nothing of one child's is left for the next */
-                goes_on = answer(&made);
-        }
-        if (order)
-                close_received(order);
+        while (goes_on)
+                goes_on = serve_once(order, parent, child);
         return EXIT_SUCCESS;
 }

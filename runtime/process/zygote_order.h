@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a zygote and who owns it say to each other on a socket of packets, their only one. The zygote's first packet, without
- * contents but an answer of zeros, says that it is ready. Then each order has one answer, in turn. An order is a head, with the
- * descriptors that the child gets beside it, and its arguments, each with a terminator. Private to runtime/process.
+ * What a zygote, its children and who owns them say to each other on one socket of packets, the zygote's end of which its children
+ * have as well, until they have their orders:
+ *
+ *     zygote to owner   a child has been made, and waits: its pid. Or the errno of clone(), and the zygote ends
+ *     owner to child    the order: a head, with the descriptors that the child gets beside it, and its arguments, each with a
+ *                       terminator. One child waits at a time, so that one reads it
+ *     child to owner    the answer, its pid
+ *     child to zygote   a byte on a pipe of theirs, when it has answered: the next child is wanted. A pipe that ends without it:
+ *                       the child has died, or the owner is gone, and the zygote ends
+ *
+ * Private to runtime/process.
  */
 #pragma once
 
@@ -21,5 +29,5 @@ struct sl_zygote_order {
 
 struct sl_zygote_answer {
         int32_t code; /* 0, or the errno of clone() */
-        int32_t pid;
+        int32_t pid;  /* of the child that waits; of that which has its order */
 };

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MODEL DIGITS "/models/lenet/1/model.onnx"
+#define MODEL        DIGITS "/models/lenet/1/model.onnx"
+#define CHILDREN_MAX 8
 
 static struct sl_compile_zygote *ready_zygote(void)
 {
@@ -135,6 +137,7 @@ Test(zygote, one_that_is_stopped_is_replaced_and_not_waited_for)
         pid_t first = pid_of(zygote);
 
         cr_assert_eq(kill(first, SIGSTOP), 0);
+        expect_text(zygote, "origin", "status 5"); /* the child that has waited */
         expect_text(zygote, "origin", "status 4");
         cr_assert_neq(pid_of(zygote), first);
         cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
@@ -169,15 +172,43 @@ Test(zygote, a_child_that_is_cancelled_leaves_nothing)
         cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* Processes of this thread beside the zygote. */
+static uint32_t list_children(const struct sl_compile_zygote *zygote, pid_t ret_pids[CHILDREN_MAX])
+{
+        uint32_t n = 0;
+        char path[64];
+        FILE *list;
+        int next;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+        list = fopen(path, "r");
+        while (list && n < CHILDREN_MAX && fscanf(list, "%d", &next) == 1)
+                if (next != pid_of(zygote))
+                        ret_pids[n++] = next;
+        if (list)
+                fclose(list);
+        return n;
+}
+
+static bool one_runs_on(const struct sl_compile_zygote *zygote, const cpu_set_t *cpus)
+{
+        pid_t pids[CHILDREN_MAX];
+        bool found = false;
+
+        for (uint32_t i = list_children(zygote, pids); i-- > 0 && !found;) {
+                cpu_set_t there;
+
+                found = sched_getaffinity(pids[i], sizeof(there), &there) == 0 && CPU_EQUAL(&there, cpus);
+        }
+        return found;
+}
+
 Test(zygote, a_child_runs_where_its_owner_may)
 {
         struct sl_compile_zygote *zygote = ready_zygote();
         struct sl_compile_options options = {.program = CHILD, .model_path = "sleep", .zygote = zygote};
         struct sl_compilation *compilation;
-        cpu_set_t before, one, there;
-        char path[64];
-        FILE *list;
-        int child = 0, next;
+        cpu_set_t before, one;
 
         cr_assert_eq(sched_getaffinity(0, sizeof(before), &before), 0);
         if (CPU_COUNT(&before) < 2)
@@ -187,19 +218,62 @@ Test(zygote, a_child_runs_where_its_owner_may)
                 if (CPU_ISSET(cpu, &before))
                         CPU_SET(cpu, &one);
         cr_assert_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+        cr_assert_not(one_runs_on(zygote, &one));
         cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
-        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-        list = fopen(path, "r");
-        while (list && fscanf(list, "%d", &next) == 1)
-                child = next == pid_of(zygote) ? child : next;
-        if (list)
-                fclose(list);
-        cr_assert_gt(child, 0);
-        for (int tries = 0; tries < 1000; tries++, usleep(1000))
-                if (sched_getaffinity(child, sizeof(there), &there) == 0 && CPU_EQUAL(&there, &one))
-                        break;
-        cr_assert(CPU_EQUAL(&there, &one));
+        for (int tries = 0; tries < 1000 && !one_runs_on(zygote, &one); tries++)
+                usleep(1000);
+        cr_assert(one_runs_on(zygote, &one));
         sl_compile_cancel(compilation);
+        sl_compile_zygote_free(zygote);
+}
+
+Test(zygote, a_child_waits_before_it_is_wanted_and_each_serves_once)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        pid_t before[CHILDREN_MAX], after[CHILDREN_MAX];
+
+        cr_assert_eq(list_children(zygote, before), 1);
+        expect_text(zygote, "origin", "status 5");
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        cr_assert_eq(list_children(zygote, after), 1);
+        cr_assert_neq(after[0], before[0]);
+        sl_compile_zygote_free(zygote);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
+}
+
+Test(zygote, a_child_that_dies_before_it_is_wanted_costs_no_load)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        pid_t waiting[CHILDREN_MAX];
+
+        cr_assert_eq(list_children(zygote, waiting), 1);
+        cr_assert_eq(kill(waiting[0], SIGKILL), 0);
+        for (int i = 0; i < 3; i++)
+                expect_text(zygote, "origin", "status");
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        expect_text(zygote, "origin", "status 5");
+        sl_compile_zygote_free(zygote);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
+}
+
+Test(zygote, a_child_that_has_waited_for_long_makes_the_same_plan)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        struct sl_error error;
+        void *at_once, *later;
+        size_t n, m;
+        int fd;
+
+        cr_assert_eq(compile(zygote, MODEL, &fd, &error), 0, "%s", error.text);
+        at_once = bytes_of(fd, &n);
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        usleep(200000); /* it has got ready */
+        cr_assert_eq(compile(zygote, MODEL, &fd, &error), 0, "%s", error.text);
+        later = bytes_of(fd, &m);
+        cr_assert_eq(n, m);
+        cr_assert_eq(memcmp(at_once, later, n), 0);
+        munmap(later, m);
+        munmap(at_once, n);
         sl_compile_zygote_free(zygote);
 }
 

@@ -22,6 +22,7 @@
 #include "model_import.h"
 #include "sandbox.h"
 #include "signature_plan.h"
+#include "warm_heap.h"
 #include "warm_up.h"
 #include "zygote_child.h"
 
@@ -32,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 SL_DEFINE_CLEANUP(struct sl_base_plan *, sl_base_plan_free)
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
@@ -172,8 +174,17 @@ static bool wants_other_sizes(const struct sl_graph *graph)
         return sl_graph_has_batch(graph) && sl_graph_specialise(graph, 1, &single, NULL) < 0;
 }
 
-static int compile(
-        const struct sl_model_file *model, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
+/* The kernel takes the memory of a process back faster than it is freed piece by piece. A sanitizer looks for what was not freed.
+ */
+static void end_if_done(int r, bool ends)
+{
+        if (r == 0 && ends && !SL_SANITIZED)
+                _exit(EXIT_SUCCESS);
+}
+
+/* @ends: the process does so when the plan is written. */
+static int compile(const struct sl_model_file *model, const struct sl_lower_options *lowering, int base_fd, int fd, bool ends,
+        struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
@@ -192,7 +203,10 @@ static int compile(
                 return 0;
         if (r == 0)
                 r = sl_signature_complete(model, lowering, graph, &lowered->info);
-        return r < 0 ? r : sl_lowered_write(lowered, fd, error);
+        if (r == 0)
+                r = sl_lowered_write(lowered, fd, error);
+        end_if_done(r, ends);
+        return r;
 }
 
 int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
@@ -203,7 +217,7 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         if (r < 0)
                 return r;
         sl_model_file_use_folder(&model);
-        r = compile(&model, lowering, base_fd, fd, error);
+        r = compile(&model, lowering, base_fd, fd, false, error);
         sl_model_file_close(&model);
         return r;
 }
@@ -219,7 +233,7 @@ static int compile_models(struct arguments *arguments, struct sl_model_file *mod
         int fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD];
 
         if (arguments->n_models == 1)
-                return compile(models, &arguments->lowering, base_fd, fd, error);
+                return compile(models, &arguments->lowering, base_fd, fd, true, error);
         return sl_merge_child(models, arguments->n_models, &arguments->lowering, fd,
                 &(struct sl_merge_notes){.add = write_note, .context = arguments}, error);
 }
@@ -286,12 +300,38 @@ bool sl_compile_zygote_is_meant(int argc, char **argv)
         return argc == 3 && strcmp(argv[1], SL_ZYGOTE_COMMAND) == 0;
 }
 
+/* What a child of the zygote does before its order comes. */
+struct preparation {
+        bool warm;
+        struct sl_warm_heap heap;
+};
+
+/* The network that is built in once more: what is written to in pages that are shared with the zygote is copied then. */
+static bool get_ready(void *context)
+{
+        struct preparation *preparation = context;
+
+        if (preparation->warm)
+                return sl_warm_heap_grow(&preparation->heap);
+        sl_compile_warm_up();
+        preparation->warm = true;
+        return true;
+}
+
+static void be_ready(void *context)
+{
+        sl_warm_heap_open(&((struct preparation *)context)->heap);
+}
+
 int sl_compile_zygote_main(int argc, char **argv, int (*run)(int argc, char **argv))
 {
+        struct preparation preparation = {.warm = false};
+        const struct sl_zygote_child child = {.get_ready = get_ready, .be_ready = be_ready, .context = &preparation, .run = run};
+
         (void)prctl(PR_SET_NAME, SL_ZYGOTE_NAME);
         sl_cpu_use_one_thread();
         sl_compile_warm_up();
-        return sl_zygote_serve(atoi(argv[argc - 1]), run);
+        return sl_zygote_serve(atoi(argv[argc - 1]), &child);
 }
 
 int sl_compile_child_main(int argc, char **argv)

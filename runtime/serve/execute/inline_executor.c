@@ -17,7 +17,7 @@
 
 #define BYTES_MAX (4ull << 20) /* what takes microseconds touches less */
 #define TRIALS    4u           /* the fastest counts: what else ran meanwhile does not */
-#define HOPELESS  3u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
+#define HOPELESS  2u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
 #define DENORMAL  0x000116c2u  /* 1e-40f */
 
 struct inline_executor {
@@ -66,10 +66,10 @@ static uint64_t time_run(struct sl_job_runner *runner, uint64_t samples, const s
 
 /*
  * What one sample of such inputs takes, which took @before_ns the last time; UINT64_MAX: it cannot be run. Two runs do for what is
- * far above the limit: of one, who is taken off his CPU might be meant.
+ * far above the limit: of one, who is taken off his CPU might be meant. @whether: only whether it keeps the limit is asked.
  */
-static uint64_t time_sample(
-        struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits, uint64_t before_ns, uint64_t limit_ns)
+static uint64_t time_sample(struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits, uint64_t before_ns,
+        uint64_t limit_ns, bool whether)
 {
         uint32_t least = before_ns > HOPELESS * limit_ns ? 1 : 2;
         uint64_t best_ns = UINT64_MAX;
@@ -77,7 +77,8 @@ static uint64_t time_sample(
 
         sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
         fill_inputs(&batch, info, bits);
-        for (uint32_t i = 0; i < TRIALS && (i < least || best_ns <= HOPELESS * limit_ns); i++) {
+        for (uint32_t i = 0; i < TRIALS && !(whether && best_ns <= limit_ns) && (i < least || best_ns <= HOPELESS * limit_ns);
+                i++) {
                 uint64_t ns = time_run(runner, info->batches[0], &batch, limit_ns);
 
                 if (ns == UINT64_MAX)
@@ -135,9 +136,9 @@ int sl_inline_trial_run(const struct sl_job_runner_options *options, const struc
 
         *ret_trial = (struct sl_inline_trial){0};
         own.batch_max = sl_plan_is_dynamic(options->plan) ? 0 : choose_batch(options);
-        if (!own.batch_max || time_sample(tried->runner, info, 0, tried->sample_ns, limit_ns) > limit_ns)
+        if (!own.batch_max || time_sample(tried->runner, info, 0, tried->sample_ns, limit_ns, true) > limit_ns)
                 return 0;
-        hard_ns = time_sample(tried->runner, info, DENORMAL, 0, bound_ns);
+        hard_ns = time_sample(tried->runner, info, DENORMAL, 0, bound_ns, false);
         if (hard_ns > bound_ns)
                 return 0;
         r = make_runner(&own, &runner);
