@@ -5,7 +5,7 @@
 
 PATH is an ONNX file or a folder of them. A runtime without a cache of plans serves them; one round of a model is a load by an administrator,
 `tune: off` and else by default, from the request to its answer; the same while its children are looked at; and a session of ONNX Runtime in a
-process that runs. A load ends when a worker has computed a sample: `onnxruntime_answer_s` is a session with its first answer, too. Files are
+process that runs, each after 50 ms in which nothing happens. A load ends when a worker has computed a sample: `onnxruntime_answer_s` is a session with its first answer, too. Files are
 in the page cache. Medians of the rounds, after one that does not count. Rows of a file that is there stay, but for those of the models that
 are measured.
 """
@@ -27,6 +27,7 @@ from runtime import Runtime, write_repository
 
 MEGABYTE = 1000 * 1000
 GOAL_SHARE, GOAL_FREE_BYTES = 0.3, 100 * MEGABYTE
+PAUSE_SECONDS = 0.05
 
 
 class Session:
@@ -39,6 +40,7 @@ class Session:
         self.version = self.process.stdout.readline().strip()
 
     def create(self, path):
+        time.sleep(PAUSE_SECONDS)
         self.process.stdin.write(f"{path} {self.threads}\n")
         self.process.stdin.flush()
         made, answered = self.process.stdout.readline().split()
@@ -50,6 +52,7 @@ class Session:
 
 
 def timed_load(client, name):
+    time.sleep(PAUSE_SECONDS)
     begun = time.perf_counter()
     client.load(name)
     seconds = time.perf_counter() - begun

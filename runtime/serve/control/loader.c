@@ -33,6 +33,9 @@
 #define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
 #define LOG_DEBUG   3
 
+/* A sealed plan is walked, but not read: so small a one sooner than a thread is started for it. */
+#define OPENED_AT_ONCE (1 << 20)
+
 struct sl_load {
         struct sl_load_options options;
         enum sl_load_state state;
@@ -328,7 +331,8 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
         return r < 0 ? r : sl_compile_start(&options, &load->compilation, error);
 }
 
-static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl_error *error)
+/* @at_once: it has ended. */
+static int start_fetch(struct sl_load *load, enum sl_load_state state, bool at_once, struct sl_error *error)
 {
         struct sl_plan_fetch_options options = {
                 .cache = load->options.runtime->cache,
@@ -339,6 +343,7 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl
                 .sized = load->options.sized,
                 .base = load->options.base,
                 .plan_fd = load->plan_fd,
+                .at_once = at_once,
         };
         int r = sl_plan_fetch_new(&options, &load->fetch);
 
@@ -403,7 +408,7 @@ static int find_plan(struct sl_load *load, struct sl_error *error)
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);
         }
-        return load->options.runtime->cache ? start_fetch(load, SL_LOAD_SEARCHING, error) : start_compilation(load, error);
+        return load->options.runtime->cache ? start_fetch(load, SL_LOAD_SEARCHING, false, error) : start_compilation(load, error);
 }
 
 static int begin(struct sl_load *load, struct sl_error *error)
@@ -462,23 +467,6 @@ int sl_load_fd(const struct sl_load *load)
         return load->compilation ? sl_compile_fd(load->compilation) : -1;
 }
 
-/* Of what the child was promised, its plan file is left. */
-static int end_compilation(struct sl_load *load, struct sl_error *error)
-{
-        struct sl_error warning = {""};
-        int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, &warning);
-        struct stat status;
-
-        if (r < 0)
-                return sl_error_set(error, -r, "%s", warning.text);
-        if (warning.text[0])
-                log_load(load, LOG_WARNING, "sandbox-incomplete", warning.text);
-        if (fstat(load->plan_fd, &status) < 0)
-                return sl_error_set(error, errno, "its plan: %s", strerror(errno));
-        r = take_compiler_memory(load, (uint64_t)status.st_size, error);
-        return r < 0 ? r : start_fetch(load, SL_LOAD_OPENING, error);
-}
-
 /* Said once for each load, also of a plan from the cache: it holds for this core, as far as that was measured or given. */
 static void say_if_slower(const struct sl_load *load)
 {
@@ -506,6 +494,27 @@ static int end_opening(struct sl_load *load, struct sl_error *error)
         give_compiler_memory(load);
         say_if_slower(load);
         return start(load, error);
+}
+
+/* Of what the child was promised, its plan file is left. */
+static int end_compilation(struct sl_load *load, struct sl_error *error)
+{
+        struct sl_error warning = {""};
+        int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, &warning);
+        struct stat status;
+        bool at_once;
+
+        if (r < 0)
+                return sl_error_set(error, -r, "%s", warning.text);
+        if (warning.text[0])
+                log_load(load, LOG_WARNING, "sandbox-incomplete", warning.text);
+        if (fstat(load->plan_fd, &status) < 0)
+                return sl_error_set(error, errno, "its plan: %s", strerror(errno));
+        at_once = !load->options.base && status.st_size <= OPENED_AT_ONCE;
+        r = take_compiler_memory(load, (uint64_t)status.st_size, error);
+        if (r == 0)
+                r = start_fetch(load, SL_LOAD_OPENING, at_once, error);
+        return r < 0 || !at_once ? r : end_opening(load, error);
 }
 
 /* As far as the start of the workers. */

@@ -50,14 +50,20 @@ static void search_cache(struct sl_plan_fetch *fetch)
         (void)sl_plan_cache_find(cache, &found->key, found->base, &found->plan, &found->error); /* The text is enough. */
 }
 
+static void open_compiled(struct sl_plan_fetch *fetch)
+{
+        struct sl_plan_found *found = &fetch->found;
+
+        found->status = sl_plan_open_on(fetch->options.plan_fd, found->base, &found->plan, &found->error);
+}
+
 static void *fetch_main(void *context)
 {
         struct sl_plan_fetch *fetch = context;
-        struct sl_plan_found *found = &fetch->found;
 
         sl_background_thread(fetch->options.background);
         if (fetch->options.plan_fd >= 0)
-                found->status = sl_plan_open_on(fetch->options.plan_fd, found->base, &found->plan, &found->error);
+                open_compiled(fetch);
         else
                 search_cache(fetch);
         (void)eventfd_write(fetch->fd, 1);
@@ -84,7 +90,11 @@ int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_pla
         fetch->found.base = sl_plan_hold(options->base);
         fetch->path = strdup(options->path);
         fetch->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        r = !fetch->path ? -ENOMEM : fetch->fd < 0 ? -errno : start_thread(fetch);
+        r = !fetch->path ? -ENOMEM : fetch->fd < 0 ? -errno : 0;
+        if (r == 0 && options->at_once)
+                open_compiled(fetch);
+        else if (r == 0)
+                r = start_thread(fetch);
         if (r < 0) {
                 sl_plan_fetch_free(fetch);
                 return r;

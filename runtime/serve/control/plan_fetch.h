@@ -23,6 +23,7 @@ struct sl_plan_fetch_options {
         bool background;      /* something is served meanwhile */
         bool sized;           /* the plan may be derived from one of other sizes: */
         struct sl_plan *base; /* that one, if it is loaded */
+        bool at_once;         /* on the calling thread: what has been compiled, is sealed and small */
         int plan_fd; /* of what has been compiled, borrowed until the end: it is opened on the base; -1: the cache is searched */
 };
 
