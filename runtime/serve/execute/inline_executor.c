@@ -14,9 +14,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BYTES_MAX (4ull << 20) /* what takes microseconds touches less */
-#define TRIALS    4u           /* the fastest counts: what else ran meanwhile does not */
+#define TRIALS    4u           /* the fastest counts */
 #define HOPELESS  2u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
 #define DENORMAL  0x000116c2u  /* 1e-40f */
 
@@ -51,39 +52,49 @@ static void fill_inputs(struct sl_batch *batch, const struct sl_plan_info *info,
         }
 }
 
-/* Nanoseconds of one run, which ends early where there is no hope left; UINT64_MAX: it cannot be run. */
-static uint64_t time_run(struct sl_job_runner *runner, uint64_t samples, const struct sl_batch *batch, uint64_t limit_ns)
+/* Of this thread: what else ran meanwhile does not count. */
+static uint64_t own_ns(void)
 {
-        uint64_t begun_ns = sl_clock_ns();
-        const struct sl_stop stop = {.deadline_ns = begun_ns + HOPELESS * limit_ns};
+        struct timespec now;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return (uint64_t)now.tv_sec * SL_NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Own nanoseconds of one run, which ends early where there is no hope left, and where others have the CPU for too long: then it is
+ * as if it had just missed being hopeless. UINT64_MAX: it cannot be run.
+ */
+static uint64_t time_run(struct sl_job_runner *runner, const struct sl_batch *batch, uint64_t samples, uint64_t limit_ns)
+{
+        const struct sl_stop stop = {.deadline_ns = sl_clock_ns() + HOPELESS * limit_ns};
+        uint64_t begun_ns = own_ns(), ns;
         int r;
 
         sl_instance_watch(sl_job_runner_instance(runner), &stop);
         r = sl_instance_run(sl_job_runner_instance(runner), (uint32_t)samples, batch->inputs, batch->outputs);
         sl_instance_watch(sl_job_runner_instance(runner), NULL);
-        return r < 0 && r != -ETIME ? UINT64_MAX : sl_clock_ns() - begun_ns;
+        ns = own_ns() - begun_ns;
+        if (r < 0 && r != -ETIME)
+                return UINT64_MAX;
+        return r == -ETIME && ns < HOPELESS * limit_ns ? HOPELESS * limit_ns : ns;
 }
 
-/*
- * What one sample of such inputs takes, which took @before_ns the last time; UINT64_MAX: it cannot be run. Two runs do for what is
- * far above the limit: of one, who is taken off his CPU might be meant. @whether: only whether it keeps the limit is asked.
- */
-static uint64_t time_sample(struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits, uint64_t before_ns,
-        uint64_t limit_ns, bool whether)
+/* What one sample of such inputs takes; UINT64_MAX: it cannot be run. @whether: only whether it keeps the limit is asked. */
+static uint64_t time_sample(
+        struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits, uint64_t limit_ns, bool whether)
 {
-        uint32_t least = before_ns > HOPELESS * limit_ns ? 1 : 2;
         uint64_t best_ns = UINT64_MAX;
+        bool goes_on = true;
         struct sl_batch batch;
 
         sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
         fill_inputs(&batch, info, bits);
-        for (uint32_t i = 0; i < TRIALS && !(whether && best_ns <= limit_ns) && (i < least || best_ns <= HOPELESS * limit_ns);
-                i++) {
-                uint64_t ns = time_run(runner, info->batches[0], &batch, limit_ns);
+        for (uint32_t i = 0; i < TRIALS && goes_on; i++) {
+                uint64_t ns = time_run(runner, &batch, info->batches[0], limit_ns);
 
-                if (ns == UINT64_MAX)
-                        return ns;
                 best_ns = ns < best_ns ? ns : best_ns;
+                goes_on = best_ns <= HOPELESS * limit_ns && !(whether && best_ns <= limit_ns);
         }
         fill_inputs(&batch, info, 0);
         return best_ns;
@@ -119,13 +130,13 @@ static int make_runner(const struct sl_job_runner_options *options, struct sl_jo
         if (r < 0)
                 return r;
         sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
-        if (time_run(runner, info->batches[0], &batch, SL_NS_PER_SECOND) == UINT64_MAX)
+        if (time_run(runner, &batch, info->batches[0], SL_NS_PER_SECOND) == UINT64_MAX)
                 runner = sl_job_runner_free(runner);
         *ret_runner = runner;
         return 0;
 }
 
-int sl_inline_trial_run(const struct sl_job_runner_options *options, const struct sl_inline_tried *tried, uint64_t limit_ns,
+int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_job_runner *tried, uint64_t limit_ns,
         uint64_t bound_ns, struct sl_inline_trial *ret_trial)
 {
         const struct sl_plan_info *info = sl_plan_info(options->plan);
@@ -136,9 +147,9 @@ int sl_inline_trial_run(const struct sl_job_runner_options *options, const struc
 
         *ret_trial = (struct sl_inline_trial){0};
         own.batch_max = sl_plan_is_dynamic(options->plan) ? 0 : choose_batch(options);
-        if (!own.batch_max || time_sample(tried->runner, info, 0, tried->sample_ns, limit_ns, true) > limit_ns)
+        if (!own.batch_max || time_sample(tried, info, 0, limit_ns, true) > limit_ns)
                 return 0;
-        hard_ns = time_sample(tried->runner, info, DENORMAL, 0, bound_ns, false);
+        hard_ns = time_sample(tried, info, DENORMAL, bound_ns, false);
         if (hard_ns > bound_ns)
                 return 0;
         r = make_runner(&own, &runner);

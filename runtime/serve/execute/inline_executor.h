@@ -22,19 +22,13 @@ struct sl_inline_trial {
         uint64_t bytes; /* that the runner takes */
 };
 
-/* A runner of the plan that has computed a sample, with whatever in its pool, and how long that took. */
-struct sl_inline_tried {
-        struct sl_job_runner *runner;
-        uint64_t sample_ns;
-};
-
 /*
- * Has @tried compute a sample again: of zeros, which may take @limit_ns, and of denormal numbers, on which some processors are a
- * hundred times slower, and which may take @bound_ns. If they do not take longer a runner is made as @options say, of at most
- * SL_INLINE_SAMPLES_MAX and of 4 MiB. Plans whose steps depend on the data are not tried. Return: 0, with or without a runner;
- * -ENOMEM.
+ * Has @tried, a runner of the plan that has computed a sample, compute another, in the own time of the thread: of zeros, which may
+ * take @limit_ns, and of denormal numbers, on which some processors are a hundred times slower, and which may take @bound_ns. If
+ * they do not take longer a runner is made as @options say, of at most SL_INLINE_SAMPLES_MAX and of 4 MiB. Plans whose steps depend
+ * on the data are not tried. Return: 0, with or without a runner; -ENOMEM.
  */
-int sl_inline_trial_run(const struct sl_job_runner_options *options, const struct sl_inline_tried *tried, uint64_t limit_ns,
+int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_job_runner *tried, uint64_t limit_ns,
         uint64_t bound_ns, struct sl_inline_trial *ret_trial);
 
 /* Takes the runner. Return: 0, -ENOMEM: the runner is freed. */

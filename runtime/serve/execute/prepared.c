@@ -48,9 +48,7 @@ int sl_prepared_run_first(struct sl_prepared *prepared)
         int r = sl_warm_up_first(&prepared->warm_up);
 
         if (r == 0 && options->inline_ns && prepared->warm_up.first_ns < HOPELESS * options->inline_ns)
-                r = sl_inline_trial_run(&own,
-                        &(struct sl_inline_tried){.runner = prepared->runner, .sample_ns = prepared->warm_up.first_ns},
-                        options->inline_ns, options->inline_bound_ns, &prepared->trial);
+                r = sl_inline_trial_run(&own, prepared->runner, options->inline_ns, options->inline_bound_ns, &prepared->trial);
         return r;
 }
 

@@ -224,12 +224,12 @@ static void start_inline_lane(struct lane *lane)
                 .regions = bench.regions,
                 .verdicts = sl_accumulator_verdict(bench.accumulator, 0),
                 .batch_max = BATCH_MAX};
-        struct sl_inline_tried tried = {.runner = NULL};
+        struct sl_job_runner *tried;
         struct sl_inline_trial trial;
 
-        cr_assert_eq(sl_job_runner_new(&options, &tried.runner), 0);
-        cr_assert_eq(sl_inline_trial_run(&options, &tried, SL_NS_PER_SECOND, SL_NS_PER_SECOND, &trial), 0);
-        sl_job_runner_free(tried.runner);
+        cr_assert_eq(sl_job_runner_new(&options, &tried), 0);
+        cr_assert_eq(sl_inline_trial_run(&options, tried, SL_NS_PER_SECOND, SL_NS_PER_SECOND, &trial), 0);
+        sl_job_runner_free(tried);
         cr_assert_not_null(trial.runner);
         cr_assert_eq(sl_inline_executor_new(&trial, lane->plan, bench.accumulator, &lane->stats, &lane->executor), 0);
         cr_assert_eq(sl_inline_executor_join(lane->executor, bench.carrier), 0);
