@@ -5,9 +5,9 @@
 
 PATH is an ONNX file or a folder of them. A runtime without a cache of plans serves them; one round of a model is a load by an administrator,
 `tune: off` and else by default, from the request to its answer; the same while its children are looked at; and a session of ONNX Runtime in a
-process that runs, each after 50 ms in which nothing happens. A load ends when a worker has computed a sample: `onnxruntime_answer_s` is a session with its first answer, too. Files are
-in the page cache. Medians of the rounds, after one that does not count. Rows of a file that is there stay, but for those of the models that
-are measured.
+process that runs; each of the three after 50 ms in which nothing happens. A load ends when a worker has computed a sample:
+`onnxruntime_answer_s` is a session with its first answer, too. Files are in the page cache. Medians of the rounds, after one that does not
+count. Rows of a file that is there stay, but for those of the models that are measured.
 """
 
 import argparse
