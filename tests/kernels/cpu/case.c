@@ -408,6 +408,18 @@ static bool pack_weights(struct test_kernel *k)
         return pack_input(k, 1) && (!is_recurrent(k->node.op) || pack_input(k, 2));
 }
 
+/* What is planned without code takes what the kernel does: workers compare. */
+static void check_planned(const struct test_kernel *k, const struct test_case *test, const struct sl_kernel_source *source)
+{
+        struct sl_kernel_source uncut = *source;
+        struct sl_provision provision;
+
+        uncut.uncut = true;
+        cr_expect_eq(k->backend->planner->provide(&uncut, &provision, NULL), 0, "%s: it cannot be planned", test->line);
+        cr_expect_eq(provision.scratch_bytes, k->backend->runner->scratch_bytes(k->kernel), "%s: scratch of %zu bytes is planned",
+                test->line, (size_t)provision.scratch_bytes);
+}
+
 bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test)
 {
         return test_kernel_init_for(k, backend, test, NULL);
@@ -431,12 +443,12 @@ bool test_kernel_init_for(
                 constants[1] = k->packed_data[1] ? k->packed_data[1] : k->tensors.inputs[1];
         if (is_quantized_product(k->node.op))
                 constants[2] = k->tensors.inputs[2];
-        r = backend->runner->compile(NULL,
-                &(struct sl_kernel_source){.node = &k->node, .packed = k->packed, .constants = constants, .target = target},
-                &k->kernel, &error);
+        const struct sl_kernel_source source = {.node = &k->node, .packed = k->packed, .constants = constants, .target = target};
+        r = backend->runner->compile(NULL, &source, &k->kernel, &error);
         cr_expect_eq(r, 0, "%s: compile for %s: %d, %s", test->line, backend->name, r, error.text);
         if (r)
                 return false;
+        check_planned(k, test, &source);
         k->scratch = allocate_guarded(backend->runner->scratch_bytes(k->kernel));
         return true;
 }
