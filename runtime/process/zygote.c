@@ -40,30 +40,21 @@ int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **re
         return 0;
 }
 
-static void end_process(pid_t pid)
+/* With the child that waits, heard of or not: it is of the zygote's group until it has its order. */
+static void end_group(pid_t zygote)
 {
-        if (!pid)
-                return;
-        kill(pid, SIGKILL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        kill(zygote, SIGKILL);
+        kill(-zygote, SIGKILL);
+        while (waitpid(zygote, NULL, 0) < 0 && errno == EINTR)
+                ;
+        while (waitpid(-zygote, NULL, 0) > 0 || errno == EINTR)
                 ;
 }
 
-/* What it has said and nobody has heard yet: a child that waits. */
-static pid_t unheard_child(const struct sl_zygote *zygote)
-{
-        struct sl_zygote_answer made;
-
-        if (zygote->fd < 0 || recv(zygote->fd, &made, sizeof(made), MSG_DONTWAIT) != sizeof(made) || made.code)
-                return 0;
-        return made.pid;
-}
-
-/* First who makes children, then whom it has made. */
 static void stop(struct sl_zygote *zygote)
 {
-        end_process(zygote->pid);
-        end_process(zygote->child ? zygote->child : unheard_child(zygote));
+        if (zygote->pid)
+                end_group(zygote->pid);
         zygote->pid = zygote->child = 0;
         zygote->warm = false;
         if (zygote->fd >= 0)

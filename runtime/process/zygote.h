@@ -13,6 +13,8 @@
  * that started the zygote, as the zygote and a child that waits do. Children of one zygote have one layout of addresses, so who has
  * seen one of them crash starts another zygote (sl_zygote_renew()): nobody is to find out by crashes where things lie.
  *
+ * The zygote leads a process group, of which a child is until it has its order: both are ended and reaped together.
+ *
  * One owner thread, which lives as long as what it starts shall.
  */
 #pragma once

@@ -118,12 +118,19 @@ static void get_ready(const struct sl_zygote_child *child)
                 ;
 }
 
+/* To the owner's, or one of its own: who has an order is no longer ended with the zygote. */
+static bool leave_group(int parent)
+{
+        return setpgid(0, getpgid(parent)) == 0 || setpgid(0, 0) == 0;
+}
+
 static _Noreturn void be_child(struct received *order, int taken_fd, int parent, const struct sl_zygote_child *child)
 {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(EXIT_FAILURE);
         get_ready(child);
-        if (!receive(order) || !say(&(struct sl_zygote_answer){.pid = getpid()}) || write(taken_fd, "", 1) != 1)
+        if (!receive(order) || !leave_group(parent) || !say(&(struct sl_zygote_answer){.pid = getpid()}) ||
+                write(taken_fd, "", 1) != 1)
                 _exit(EXIT_FAILURE);
         /* Which processors are wanted is a wish of the owner, who may have lost some of them meanwhile. */
         (void)sched_setaffinity(0, sizeof(order->head.cpus), &order->head.cpus);
@@ -134,7 +141,6 @@ static _Noreturn void be_child(struct received *order, int taken_fd, int parent,
         exit(child->run((int)order->head.n_args, (char **)order->argv));
 }
 
-/* The owner hears of it at once: who is ended in between leaves nobody whom it does not know. */
 static bool make_child(struct received *order, int taken_fd, int parent, const struct sl_zygote_child *child)
 {
         long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
@@ -173,7 +179,7 @@ static bool serve_once(struct received *order, int parent, const struct sl_zygot
 int sl_zygote_serve(int parent, const struct sl_zygote_child *child)
 {
         SL_CLEANUP(sl_cleanup_free) struct received *order = calloc(1, sizeof(*order));
-        bool goes_on = order && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent;
+        bool goes_on = order && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent && setpgid(0, 0) == 0;
 
         while (goes_on)
                 goes_on = serve_once(order, parent, child);
