@@ -1,39 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of the backend that computes: a recipe (recipe.h) with what the libraries have made of its steps, on one session. */
+/* The half of the backend that computes. */
+#include "cuda/kernel.h"
+
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cuda/attention.h"
-#include "cuda/cublaslt/matmul.h"
-#include "cuda/cudnn/execution.h"
+#include "cuda/chooser.h"
 #include "cuda/forms.h"
 #include "cuda/halves.h"
-#include "cuda/record.h"
-#include "cuda/session.h"
+#include "cuda/trial.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ALIGNMENT 256
 
 /* Of operands that lie as the plan and the caller put them. */
 #define OPERAND_ALIGNMENT 64
 
-/* What a step became on the device. */
-struct made {
-        struct sl_cudnn_execution execution;
-        struct sl_cublaslt_matmul matmul;
-};
-
-struct sl_kernel {
-        struct sl_session *session;
-        struct sl_cuda_recipe recipe;
-        struct made *made;      /* of each step */
-        CUdeviceptr *addresses; /* room for the places of a step */
-        size_t scratch_bytes;
-};
-
-static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
+struct sl_kernel *sl_cuda_kernel_free(struct sl_kernel *kernel)
 {
         if (!kernel)
                 return NULL;
@@ -50,7 +37,7 @@ static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
         return NULL;
 }
 
-SL_DEFINE_CLEANUP(struct sl_kernel *, kernel_free)
+SL_DEFINE_CLEANUP(struct sl_kernel *, sl_cuda_kernel_free)
 
 /* ---- making one ---- */
 
@@ -80,27 +67,63 @@ static uint32_t alignment_of(const struct sl_cuda_step *step)
         return alignment;
 }
 
-static int make_step(struct sl_kernel *kernel, uint32_t number, const struct sl_cuda_record *record, struct sl_error *error)
+/* The one that was chosen, if cuBLASLt takes it; else the one that it has. */
+static int choose_algorithm(struct sl_session *session, struct sl_cublaslt_matmul *matmul, const struct sl_cublaslt_ground *ground)
+{
+        struct sl_cuda_chooser *chooser = session->device.chooser;
+        struct sl_cublaslt_algorithm algorithm;
+        const struct sl_gpu_choice *choice;
+        uint64_t key[2];
+        int r = 0;
+
+        sl_cuda_trial_product_key(&matmul->product, ground, key);
+        choice = sl_cuda_chooser_find(chooser, key);
+        if (!choice && sl_cuda_chooser_options(chooser)->times) {
+                r = sl_cuda_trial_product(session, matmul, ground, key);
+                choice = sl_cuda_chooser_find(chooser, key);
+        }
+        if (!choice || !choice->has_algorithm || r < 0)
+                return r;
+        memcpy(&algorithm.algo, choice->algorithm, sizeof(algorithm.algo));
+        if (sl_cublaslt_matmul_accepts(matmul, ground, &algorithm))
+                sl_cublaslt_matmul_use(matmul, &algorithm);
+        else
+                sl_cuda_chooser_forget(chooser, key);
+        return 0;
+}
+
+static int make_product(
+        struct sl_kernel *kernel, const struct sl_cuda_step *step, struct sl_cublaslt_matmul *matmul, struct sl_error *error)
+{
+        struct sl_session *session = kernel->session;
+        const struct sl_cublaslt_ground ground = {.alignment = alignment_of(step),
+                .workspace_bytes = kernel->recipe.workspace_bytes,
+                .n_processors = session->device.cuda->n_processors};
+        int r = sl_cuda_session_use_cublaslt(session, error);
+
+        if (r == 0)
+                r = sl_cublaslt_matmul_init(
+                        &session->libraries->cublaslt, session->cublaslt, &step->product, &ground, matmul, error);
+        if (r == 0 && session->device.chooser && choose_algorithm(session, matmul, &ground) < 0)
+                r = sl_error_set(error, EIO, "the device is lost while products are timed on it");
+        return r;
+}
+
+static int make_step(struct sl_kernel *kernel, uint32_t number, const struct sl_cuda_candidate *candidate, struct sl_error *error)
 {
         const struct sl_cuda_libraries *libraries = kernel->session->libraries;
         const struct sl_cuda_step *step = &kernel->recipe.steps[number];
-        struct made *made = &kernel->made[number];
-        struct sl_cublaslt_ground ground = {
-                .workspace_bytes = kernel->recipe.workspace_bytes, .n_processors = kernel->session->device.cuda->n_processors};
+        struct sl_cuda_made *made = &kernel->made[number];
         int r = 0;
 
         switch (step->kind) {
         case SL_CUDA_CONVOLVE:
                 r = sl_cuda_session_use_cudnn(kernel->session, error);
                 return r < 0 ? r
-                             : sl_cudnn_execution_init(&libraries->cudnn, kernel->session->cudnn, record->text, record->text_bytes,
-                                       record->workspace_bytes, &made->execution, error);
+                             : sl_cudnn_execution_init(&libraries->cudnn, kernel->session->cudnn, candidate->text,
+                                       candidate->text_bytes, candidate->workspace_bytes, &made->execution, error);
         case SL_CUDA_MULTIPLY:
-                ground.alignment = alignment_of(step);
-                r = sl_cuda_session_use_cublaslt(kernel->session, error);
-                return r < 0 ? r
-                             : sl_cublaslt_matmul_init(&libraries->cublaslt, kernel->session->cublaslt, &step->product, &ground,
-                                       &made->matmul, error);
+                return make_product(kernel, step, &made->matmul, error);
         default:
                 return 0;
         }
@@ -120,23 +143,18 @@ static int allocate_tables(struct sl_kernel *kernel)
         return kernel->made && kernel->addresses ? 0 : -ENOMEM;
 }
 
-static int compile(
-        struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
+int sl_cuda_kernel_make(struct sl_session *session, const struct sl_kernel_source *source,
+        const struct sl_cuda_candidate *candidate, struct sl_kernel **ret_kernel, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_kernel_free) struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
+        SL_CLEANUP(sl_cleanup_sl_cuda_kernel_free) struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
         bool tf32 = source->target && source->target->tf32;
-        struct sl_cuda_record record;
-        int r = sl_cuda_record_read(source->blob, &record, error);
+        int r;
 
         if (!kernel)
                 return sl_error_set(error, ENOMEM, "no memory for a kernel");
-        if (r == 0)
-                r = check_forms(source, record.way, error);
-        if (r < 0)
-                return r;
         kernel->session = session;
-        r = sl_cuda_recipe_make(source->node, record.way, record.workspace_bytes, tf32, &kernel->recipe);
-        if (r == -ENOTSUP && record.way != SL_CUDA_WAY_OWN)
+        r = sl_cuda_recipe_make(source->node, candidate->way, candidate->workspace_bytes, tf32, &kernel->recipe);
+        if (r == -ENOTSUP && candidate->way != SL_CUDA_WAY_OWN)
                 return sl_error_set(error, EBADMSG, "its record is of another node");
         if (r < 0)
                 return sl_error_set(error, -r, "backend cuda does not compute it so");
@@ -144,11 +162,70 @@ static int compile(
         if (allocate_tables(kernel) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for a kernel of %u steps", kernel->recipe.n_steps);
         for (uint32_t i = 0; i < kernel->recipe.n_steps && r == 0; i++)
-                r = make_step(kernel, i, &record, error);
+                r = make_step(kernel, i, candidate, error);
         if (r < 0)
                 return r;
         *ret_kernel = sl_take(kernel);
         return 0;
+}
+
+/* ---- what was chosen ---- */
+
+/* Of what the plan has scratch for, and of a way that it has? */
+static bool fits_record(const struct sl_gpu_choice *choice, const struct sl_cuda_record *record)
+{
+        bool way = false, workspace = false;
+
+        for (uint32_t i = 0; i < record->n; i++) {
+                way |= record->candidates[i].way == choice->way;
+                workspace |= record->candidates[i].workspace_bytes >= choice->workspace_bytes;
+        }
+        return way && workspace && choice->text && sl_cuda_way_has_text(choice->way);
+}
+
+/* Return: 1, and the kernel; 0: nothing is chosen that can be made; -EIO. */
+static int make_chosen(struct sl_session *session, const struct sl_kernel_source *source, const struct sl_cuda_record *record,
+        struct sl_kernel **ret_kernel)
+{
+        struct sl_cuda_chooser *chooser = session->device.chooser;
+        const struct sl_gpu_choice *choice;
+        uint64_t key[2];
+        int r = 0;
+
+        sl_cuda_trial_node_key(source, key);
+        choice = sl_cuda_chooser_find(chooser, key);
+        if (!choice && sl_cuda_chooser_options(chooser)->times)
+                r = sl_cuda_trial_node(session, source, record, key);
+        choice = sl_cuda_chooser_find(chooser, key);
+        if (!choice || r < 0)
+                return r;
+        const struct sl_cuda_candidate candidate = {.way = choice->way,
+                .workspace_bytes = choice->workspace_bytes,
+                .text = choice->text,
+                .text_bytes = choice->text_bytes};
+
+        if (fits_record(choice, record) && sl_cuda_kernel_make(session, source, &candidate, ret_kernel, NULL) == 0)
+                return 1;
+        sl_cuda_chooser_forget(chooser, key);
+        return 0;
+}
+
+static int compile(
+        struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        struct sl_cuda_record record;
+        int r = sl_cuda_record_read(source->blob, &record, error);
+
+        if (r == 0)
+                r = check_forms(source, record.candidates[0].way, error);
+        if (r == 0 && session->device.chooser && record.candidates[0].text) {
+                r = make_chosen(session, source, &record, ret_kernel);
+                if (r < 0)
+                        return sl_error_set(error, EIO, "the device is lost while candidates are timed on it");
+                if (r > 0)
+                        return 0;
+        }
+        return r < 0 ? r : sl_cuda_kernel_make(session, source, &record.candidates[0], ret_kernel, error);
 }
 
 static size_t scratch_bytes(const struct sl_kernel *kernel)
@@ -208,13 +285,11 @@ static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const str
         }
 }
 
-static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+CUresult sl_cuda_kernel_queue(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         CUdeviceptr scratch = sl_align_up((uintptr_t)binding->scratch, ALIGNMENT);
         CUresult result = CUDA_SUCCESS;
 
-        if (kernel->session->lost)
-                return -EIO;
         for (uint32_t i = 0; i < kernel->recipe.n_steps && result == CUDA_SUCCESS; i++) {
                 const struct sl_cuda_step *step = &kernel->recipe.steps[i];
                 uint32_t n = step->kind == SL_CUDA_OWN ? step->n_inputs + step->n_outputs : SL_CUDA_PLACES;
@@ -223,7 +298,12 @@ static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
                         kernel->addresses[k] = address_of(binding, &step->places[k], scratch);
                 result = launch_step(kernel, i, binding, scratch + kernel->recipe.kept_bytes);
         }
-        return sl_cuda_session_queued(kernel->session, result);
+        return result;
+}
+
+static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        return kernel->session->lost ? -EIO : sl_cuda_session_queued(kernel->session, sl_cuda_kernel_queue(kernel, binding));
 }
 
 const struct sl_runner sl_cuda_runner = {
@@ -236,5 +316,5 @@ const struct sl_runner sl_cuda_runner = {
         .launch = launch,
         .poll = sl_cuda_session_poll,
         .wait = sl_cuda_session_wait,
-        .kernel_free = kernel_free,
+        .kernel_free = sl_cuda_kernel_free,
 };

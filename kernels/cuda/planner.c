@@ -12,6 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Candidates of a convolution, and what those behind the first may take of scratch. */
+#define WHOLE_MAX     4u
+#define BARE_MAX      2u
+#define WORKSPACE_MAX (32ull << 20)
+_Static_assert(WHOLE_MAX + BARE_MAX <= SL_CUDNN_PLANS_MAX && SL_CUDNN_PLANS_MAX <= SL_CUDA_CANDIDATES_MAX, "a record has them all");
+
 static bool supports(const struct sl_target *target, const struct sl_node_desc *node)
 {
         struct sl_cuda_recipe recipe;
@@ -53,10 +59,18 @@ static int repack(const struct sl_target *target, const struct sl_node_desc *nod
         return 0;
 }
 
-/* cuDNN's plan of the convolution, whole or bare. */
-static int plan_convolution(const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_cudnn_plan *ret_plan,
-        struct sl_error *error)
+/* What cuDNN plans of a convolution. */
+struct plans {
+        uint32_t n;
+        struct sl_cudnn_plan list[SL_CUDNN_PLANS_MAX];
+};
+
+static int plan_convolution(const struct sl_kernel_source *source, struct plans *plans, struct sl_error *error)
 {
+        const struct sl_cudnn_wish wish = {.tf32 = source->target && source->target->tf32,
+                .n_whole = WHOLE_MAX,
+                .n_bare = BARE_MAX,
+                .workspace_bytes_max = WORKSPACE_MAX};
         struct sl_cudnn_convolution convolution;
         struct sl_cudnn_planner *planner;
         int r;
@@ -65,29 +79,61 @@ static int plan_convolution(const struct sl_kernel_source *source, struct sl_cud
                 !sl_cudnn_convolution_read(source->node, &convolution))
                 return sl_error_set(error, ENOTSUP, "filters that are computed, or that lie as cuDNN does not want them");
         r = sl_cuda_planning_open(source->target, &planner, error);
-        if (r == 0)
-                r = sl_cudnn_plan_make(planner, &convolution, source->target && source->target->tf32, ret_plan, error);
-        if (r < 0)
-                return r;
-        *record = (struct sl_cuda_record){.way = ret_plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE,
-                .workspace_bytes = ret_plan->workspace_bytes,
-                .text = ret_plan->text,
-                .text_bytes = ret_plan->text_bytes};
-        return 0;
+        return r < 0 ? r : sl_cudnn_plans_make(planner, &convolution, &wish, plans->list, &plans->n, error);
+}
+
+/* In the order of the heuristics; what own kernels cannot finish is no candidate. */
+static void fill_candidates(const struct sl_node_desc *node, const struct plans *plans, struct sl_cuda_record *record)
+{
+        struct sl_cuda_recipe recipe;
+
+        record->n = 0;
+        for (uint32_t i = 0; i < plans->n; i++) {
+                const struct sl_cudnn_plan *plan = &plans->list[i];
+                uint32_t way = plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE;
+
+                if (sl_cuda_recipe_make(node, way, plan->workspace_bytes, false, &recipe) < 0)
+                        continue;
+                sl_cuda_recipe_deinit(&recipe);
+                record->candidates[record->n++] = (struct sl_cuda_candidate){.way = way,
+                        .notes = plan->tensor_cores ? SL_CUDA_TENSOR_CORES : 0,
+                        .engine = plan->engine,
+                        .workspace_bytes = plan->workspace_bytes,
+                        .text = plan->text,
+                        .text_bytes = plan->text_bytes};
+        }
+}
+
+/* Whichever of them it will be. */
+static int count_scratch(const struct sl_node_desc *node, const struct sl_cuda_record *record, uint64_t *ret_bytes)
+{
+        int r = 0;
+
+        *ret_bytes = 0;
+        for (uint32_t i = 0; i < record->n && r == 0; i++) {
+                struct sl_cuda_recipe recipe;
+                uint64_t bytes;
+
+                r = sl_cuda_recipe_make(node, record->candidates[i].way, record->candidates[i].workspace_bytes, false, &recipe);
+                if (r < 0)
+                        continue;
+                bytes = sl_cuda_recipe_scratch(&recipe);
+                *ret_bytes = bytes > *ret_bytes ? bytes : *ret_bytes;
+                sl_cuda_recipe_deinit(&recipe);
+        }
+        return r;
 }
 
 static int provide_as(const struct sl_kernel_source *source, const struct sl_cuda_record *record,
         struct sl_provision *ret_provision, struct sl_error *error)
 {
         struct sl_provision provision = {.scratch_bytes = 0};
-        struct sl_cuda_recipe recipe;
-        int r = sl_cuda_recipe_make(source->node, record->way, record->workspace_bytes, false, &recipe);
+        int r = record->n ? count_scratch(source->node, record, &provision.scratch_bytes) : -ENOTSUP;
 
         if (r < 0)
                 return sl_error_set(error, -r, "own kernels do not compute what the libraries leave of it");
-        provision.scratch_bytes = sl_cuda_recipe_scratch(&recipe);
-        sl_cuda_recipe_deinit(&recipe);
-        if (record->way != SL_CUDA_WAY_OWN && sl_cuda_record_write(record, &provision.blob, &provision.blob_bytes) < 0)
+        if (record->candidates[0].way != SL_CUDA_WAY_OWN &&
+                sl_cuda_record_write(record, &provision.blob, &provision.blob_bytes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for its record");
         *ret_provision = provision;
         return 0;
@@ -96,15 +142,18 @@ static int provide_as(const struct sl_kernel_source *source, const struct sl_cud
 /* A convolution that cuDNN does not plan is an own one, over filters as the file has them; the compiler then gives up the form. */
 static int provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
-        struct sl_cuda_record record = {.way = sl_cuda_way_of(source->node)};
-        struct sl_cudnn_plan plan = {.text = NULL};
-        int r = record.way == SL_CUDA_WAY_CONVOLUTION ? plan_convolution(source, &record, &plan, error) : 0;
+        struct sl_cuda_record record = {.n = 1, .candidates = {{.way = sl_cuda_way_of(source->node)}}};
+        bool convolves = record.candidates[0].way == SL_CUDA_WAY_CONVOLUTION;
+        struct plans plans = {.n = 0};
+        int r = convolves ? plan_convolution(source, &plans, error) : 0;
 
         if (r == -ENOTSUP && source->packed && !source->packed[1].data_bytes && sl_cuda_own_supports(source->node))
-                r = 0, record = (struct sl_cuda_record){.way = SL_CUDA_WAY_OWN};
+                r = 0, record.candidates[0].way = SL_CUDA_WAY_OWN;
+        else if (r == 0 && convolves)
+                fill_candidates(source->node, &plans, &record);
         if (r == 0)
                 r = provide_as(source, &record, ret_provision, error);
-        sl_cudnn_plan_deinit(&plan);
+        sl_cudnn_plans_deinit(plans.list, plans.n);
         return r;
 }
 
@@ -126,6 +175,7 @@ static int prepare(const struct sl_target *target, struct sl_error *error)
         return r;
 }
 
+/* Which of several candidates it will be is known on the device. */
 static const char *engine(const struct sl_blob *blob)
 {
         static const char *const engines[SL_CUDA_WAY_COUNT] = {
@@ -137,7 +187,12 @@ static const char *engine(const struct sl_blob *blob)
         };
         struct sl_cuda_record record;
 
-        return sl_cuda_record_read(blob, &record, NULL) == 0 ? engines[record.way] : "";
+        if (sl_cuda_record_read(blob, &record, NULL) < 0)
+                return "";
+        for (uint32_t i = 1; i < record.n; i++)
+                if (record.candidates[i].way != record.candidates[0].way)
+                        return "cuDNN, perhaps own kernels behind it";
+        return engines[record.candidates[0].way];
 }
 
 const struct sl_planner sl_cuda_planner = {

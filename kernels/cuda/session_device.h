@@ -4,6 +4,8 @@
 
 #include "cuda/driver/device.h"
 
+struct sl_cuda_chooser;
+
 struct sl_device {
         const struct sl_cuda_device *cuda; /* its context is the current one of the thread that has the session */
 
@@ -19,4 +21,7 @@ struct sl_device {
          * it and looks at it, in the order of the stream; poll() and wait() say nothing of it. 0: each session has one of its own.
          */
         CUdeviceptr finding;
+
+        /* Who knows, or finds out, by which of several candidates kernels are made (chooser.h). NULL: by the first. */
+        struct sl_cuda_chooser *chooser;
 };

@@ -26,6 +26,7 @@ struct sl_error;
         X(preference_destroy, cublasLtMatmulPreferenceDestroy)                                                                     \
         X(preference_set, cublasLtMatmulPreferenceSetAttribute)                                                                    \
         X(heuristic, cublasLtMatmulAlgoGetHeuristic)                                                                               \
+        X(algo_check, cublasLtMatmulAlgoCheck)                                                                                     \
         X(matmul, cublasLtMatmul)
 
 struct sl_cublaslt {

@@ -91,33 +91,82 @@ static cublasStatus_t make_layouts(struct sl_cublaslt_matmul *m)
         return status;
 }
 
-static cublasStatus_t choose(struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground)
+static cublasStatus_t make_preference(
+        const struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground, cublasLtMatmulPreference_t *ret_preference)
 {
         static const cublasLtMatmulPreferenceAttributes_t alignments[] = {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-        const struct sl_cublaslt *library = m->library;
         const uint64_t workspace_bytes = ground->workspace_bytes;
-        cublasLtMatmulPreference_t preference = NULL;
-        cublasLtMatmulHeuristicResult_t result = {.state = CUBLAS_STATUS_NOT_SUPPORTED};
-        cublasStatus_t status = library->preference_create(&preference);
-        int n_found = 0;
+        cublasStatus_t status = m->library->preference_create(ret_preference);
 
         if (status == CUBLAS_STATUS_SUCCESS)
-                status = library->preference_set(
-                        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof(workspace_bytes));
+                status = m->library->preference_set(
+                        *ret_preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof(workspace_bytes));
         for (uint32_t i = 0; i < sizeof(alignments) / sizeof(alignments[0]) && status == CUBLAS_STATUS_SUCCESS; i++)
-                status = library->preference_set(preference, alignments[i], &ground->alignment, sizeof(ground->alignment));
+                status = m->library->preference_set(*ret_preference, alignments[i], &ground->alignment, sizeof(ground->alignment));
+        return status;
+}
+
+/* Up to @n that fit, best first by cuBLASLt's own guess. */
+static cublasStatus_t list_algorithms(const struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground, uint32_t n,
+        struct sl_cublaslt_algorithm *ret_algorithms, uint32_t *ret_n)
+{
+        cublasLtMatmulHeuristicResult_t results[SL_CUBLASLT_ALGORITHMS_MAX] = {{.state = CUBLAS_STATUS_NOT_SUPPORTED}};
+        cublasLtMatmulPreference_t preference = NULL;
+        cublasStatus_t status = make_preference(m, ground, &preference);
+        int n_found = 0;
+
+        *ret_n = 0;
         if (status == CUBLAS_STATUS_SUCCESS)
-                status = library->heuristic(
-                        m->handle, m->desc, m->right, m->left, m->addend, m->out, preference, 1, &result, &n_found);
-        if (status == CUBLAS_STATUS_SUCCESS)
-                status = n_found ? result.state : CUBLAS_STATUS_NOT_SUPPORTED;
-        m->algo = result.algo;
-        m->workspace_bytes = result.workspaceSize;
+                status = m->library->heuristic(
+                        m->handle, m->desc, m->right, m->left, m->addend, m->out, preference, (int)n, results, &n_found);
         if (preference)
-                library->preference_destroy(preference);
-        return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize > workspace_bytes ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+                m->library->preference_destroy(preference);
+        for (int i = 0; i < n_found && i < (int)n && status == CUBLAS_STATUS_SUCCESS; i++)
+                if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize <= ground->workspace_bytes)
+                        ret_algorithms[(*ret_n)++] = (struct sl_cublaslt_algorithm){results[i].algo, results[i].workspaceSize};
+        return status == CUBLAS_STATUS_SUCCESS && !*ret_n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+}
+
+static cublasStatus_t choose(struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground)
+{
+        struct sl_cublaslt_algorithm first;
+        uint32_t n;
+        cublasStatus_t status = list_algorithms(m, ground, 1, &first, &n);
+
+        if (status == CUBLAS_STATUS_SUCCESS)
+                sl_cublaslt_matmul_use(m, &first);
+        return status;
+}
+
+uint32_t sl_cublaslt_matmul_list(const struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground,
+        struct sl_cublaslt_algorithm ret_algorithms[SL_CUBLASLT_ALGORITHMS_MAX])
+{
+        uint32_t n;
+
+        (void)list_algorithms(m, ground, SL_CUBLASLT_ALGORITHMS_MAX, ret_algorithms, &n);
+        return n;
+}
+
+void sl_cublaslt_matmul_use(struct sl_cublaslt_matmul *m, const struct sl_cublaslt_algorithm *algorithm)
+{
+        m->algo = algorithm->algo;
+        m->workspace_bytes = algorithm->workspace_bytes;
+}
+
+bool sl_cublaslt_matmul_accepts(
+        const struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground, struct sl_cublaslt_algorithm *algorithm)
+{
+        cublasLtMatmulHeuristicResult_t result = {.state = CUBLAS_STATUS_NOT_SUPPORTED};
+        cublasStatus_t status =
+                m->library->algo_check(m->handle, m->desc, m->right, m->left, m->addend, m->out, &algorithm->algo, &result);
+
+        if (status != CUBLAS_STATUS_SUCCESS || result.state != CUBLAS_STATUS_SUCCESS ||
+                result.workspaceSize > ground->workspace_bytes)
+                return false;
+        algorithm->workspace_bytes = result.workspaceSize;
+        return true;
 }
 
 int sl_cublaslt_matmul_init(const struct sl_cublaslt *library, cublasLtHandle_t handle, const struct sl_cuda_product *product,

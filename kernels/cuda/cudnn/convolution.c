@@ -157,6 +157,8 @@ cudnnBackendDescriptor_t sl_cudnn_make_convolution(struct sl_cudnn_graph *graph,
                 result = next;
         }
         whole = sl_cudnn_make(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+        if (graph->handle)
+                sl_cudnn_set(graph, whole, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &graph->handle);
         sl_cudnn_set(graph, whole, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, operations);
         sl_cudnn_finalize(graph, whole);
         return whole;

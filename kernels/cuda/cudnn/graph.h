@@ -14,6 +14,7 @@
 
 struct sl_cudnn_graph {
         const struct sl_cudnn *library;
+        cudnnHandle_t handle; /* of the device that it is for; NULL: it need not be there */
         cudnnStatus_t status; /* of the first that failed */
         uint32_t n_made;
         cudnnBackendDescriptor_t made[SL_CUDNN_DESCRIPTORS_MAX];

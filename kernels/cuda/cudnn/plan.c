@@ -9,9 +9,14 @@
 
 #define NOTES_MAX 16
 
+/* Of what a heuristic lists, so many are looked at. */
+#define LOOKED_AT_MAX 24
+
+/* Plans are for a GPU of given figures, or for that of a handle. */
 struct sl_cudnn_planner {
         const struct sl_cudnn *library;
-        cudnnBackendDescriptor_t device;
+        cudnnBackendDescriptor_t device; /* NULL: */
+        cudnnHandle_t handle;
 };
 
 static const cudnnBackendHeurMode_t heuristics[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
@@ -45,6 +50,18 @@ int sl_cudnn_planner_new(const struct sl_cudnn *library, const struct sl_cuda_fi
                 sl_cudnn_planner_free(planner);
                 return refuse(library, error, EINVAL, "cuDNN does not take the figures of a GPU");
         }
+        *ret_planner = planner;
+        return 0;
+}
+
+int sl_cudnn_planner_new_on(
+        const struct sl_cudnn *library, cudnnHandle_t handle, struct sl_cudnn_planner **ret_planner, struct sl_error *error)
+{
+        struct sl_cudnn_planner *planner = calloc(1, sizeof(*planner));
+
+        if (!planner)
+                return sl_error_set(error, ENOMEM, "no memory for a planner of cuDNN");
+        *planner = (struct sl_cudnn_planner){.library = library, .handle = handle};
         *ret_planner = planner;
         return 0;
 }
@@ -95,16 +112,15 @@ static struct engine read_engine(struct sl_cudnn_graph *graph, cudnnBackendDescr
         return engine;
 }
 
-static bool is_exact(const struct engine *engine, cudnnDataType_t type, bool tf32)
+static bool is_wanted(const struct engine *engine, cudnnDataType_t type, const struct sl_cudnn_wish *wish)
 {
-        return engine->number >= 0 && !engine->approximate && !engine->compiles &&
-               !(type == CUDNN_DATA_FLOAT && engine->tensor_cores && !tf32);
+        return engine->number >= 0 && !engine->approximate && engine->compiles == wish->compiles &&
+               !(type == CUDNN_DATA_FLOAT && engine->tensor_cores && !wish->tf32);
 }
 
 /* ---- one plan ---- */
 
-/* The text of a finished plan, and what it needs. */
-static int describe_plan(const struct sl_cudnn *library, cudnnBackendDescriptor_t made, struct sl_cudnn_plan *plan)
+int sl_cudnn_plan_describe(const struct sl_cudnn *library, cudnnBackendDescriptor_t made, struct sl_cudnn_plan *plan)
 {
         int64_t count = 0, bytes = 0, workspace_bytes = 0;
         SL_CLEANUP(sl_cleanup_free) char *text = NULL;
@@ -124,27 +140,73 @@ static int describe_plan(const struct sl_cudnn *library, cudnnBackendDescriptor_
         return 0;
 }
 
-static int try_choice(struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution, bool tf32,
-        cudnnBackendDescriptor_t choice, struct sl_cudnn_plan *plan)
+/* For whom a descriptor is made. */
+static void set_ground(struct sl_cudnn_graph *graph, const struct sl_cudnn_planner *planner, cudnnBackendDescriptor_t descriptor,
+        cudnnBackendAttributeName_t device)
 {
+        if (planner->device)
+                sl_cudnn_set_descriptor(graph, descriptor, device, planner->device);
+        else if (device == CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP)
+                sl_cudnn_set(graph, descriptor, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &planner->handle);
+}
+
+/* What is asked of a heuristic, and what came of it. */
+struct search {
+        struct sl_cudnn_planner *planner;
+        struct sl_cudnn_convolution convolution;
+        const struct sl_cudnn_wish *wish;
+        bool whole;
+        struct sl_cudnn_plan *plans;
+        uint32_t n, n_max; /* plans, of all searches for the node */
+};
+
+static int try_choice(const struct search *search, cudnnBackendDescriptor_t choice, struct sl_cudnn_plan *plan)
+{
+        const struct sl_cudnn *library = search->planner->library;
         struct sl_cudnn_graph graph;
         cudnnBackendDescriptor_t made;
         struct engine engine;
         int r = -ENOTSUP;
 
-        sl_cudnn_graph_init(&graph, planner->library);
+        sl_cudnn_graph_init(&graph, library);
         engine = read_engine(&graph, choice);
-        if (is_exact(&engine, convolution->type, tf32)) {
+        if (is_wanted(&engine, search->convolution.type, search->wish)) {
                 made = sl_cudnn_make(&graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
                 sl_cudnn_set_descriptor(&graph, made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice);
-                sl_cudnn_set_descriptor(&graph, made, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, planner->device);
+                set_ground(&graph, search->planner, made, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
                 sl_cudnn_finalize(&graph, made);
-                r = graph.status == CUDNN_STATUS_SUCCESS ? describe_plan(planner->library, made, plan) : -ENOTSUP;
+                r = graph.status == CUDNN_STATUS_SUCCESS ? sl_cudnn_plan_describe(library, made, plan) : -ENOTSUP;
         }
         plan->engine = engine.number;
         plan->tensor_cores = engine.tensor_cores;
+        plan->compiles = engine.compiles;
+        plan->whole = search->whole;
         sl_cudnn_graph_deinit(&graph);
         return r;
+}
+
+/* The first is taken whatever it wants; those after it are no two alike. */
+static bool is_new(const struct search *search, const struct sl_cudnn_plan *plan)
+{
+        if (search->n && plan->workspace_bytes > search->wish->workspace_bytes_max &&
+                plan->workspace_bytes > search->plans[0].workspace_bytes)
+                return false;
+        for (uint32_t i = 0; i < search->n; i++)
+                if (search->plans[i].whole == plan->whole && !strcmp(search->plans[i].text, plan->text))
+                        return false;
+        return true;
+}
+
+static int add_choice(struct search *search, cudnnBackendDescriptor_t choice)
+{
+        struct sl_cudnn_plan plan = {.text = NULL};
+        int r = try_choice(search, choice, &plan);
+
+        if (r == 0 && is_new(search, &plan))
+                search->plans[search->n++] = plan;
+        else
+                sl_cudnn_plan_deinit(&plan);
+        return r == -ENOMEM ? r : 0;
 }
 
 /* What a heuristic lists, best first. */
@@ -178,62 +240,89 @@ static int list_choices(const struct sl_cudnn *library, cudnnBackendDescriptor_t
                        : 0;
 }
 
-static int try_heuristic(struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution, bool tf32,
-        cudnnBackendHeurMode_t mode, struct sl_cudnn_plan *plan)
+static int try_heuristic(struct search *search, cudnnBackendHeurMode_t mode)
 {
+        const struct sl_cudnn *library = search->planner->library;
         struct choices choices = {.made = NULL};
         struct sl_cudnn_graph graph;
         cudnnBackendDescriptor_t operations, heuristic;
-        int r = -ENOTSUP;
+        int r = 0;
 
-        sl_cudnn_graph_init(&graph, planner->library);
-        operations = sl_cudnn_make_convolution(&graph, convolution);
+        sl_cudnn_graph_init(&graph, library);
+        graph.handle = search->planner->handle;
+        operations = sl_cudnn_make_convolution(&graph, &search->convolution);
         heuristic = sl_cudnn_make(&graph, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
         sl_cudnn_set_descriptor(&graph, heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations);
         sl_cudnn_set(&graph, heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-        sl_cudnn_set_descriptor(&graph, heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, planner->device);
+        set_ground(&graph, search->planner, heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
         sl_cudnn_finalize(&graph, heuristic);
-        if (graph.status == CUDNN_STATUS_SUCCESS && (r = list_choices(planner->library, heuristic, &choices)) == 0) {
-                r = -ENOTSUP;
-                for (int64_t i = 0; i < choices.n_filled && i < choices.n_made && r == -ENOTSUP; i++)
-                        r = try_choice(planner, convolution, tf32, choices.made[i], plan);
-        }
-        choices_deinit(planner->library, &choices);
+        if (graph.status == CUDNN_STATUS_SUCCESS && list_choices(library, heuristic, &choices) == 0)
+                for (int64_t i = 0;
+                        i < choices.n_filled && i < choices.n_made && i < LOOKED_AT_MAX && r == 0 && search->n < search->n_max; i++)
+                        r = add_choice(search, choices.made[i]);
+        choices_deinit(library, &choices);
         sl_cudnn_graph_deinit(&graph);
         return r;
 }
 
-static int try_heuristics(
-        struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution, bool tf32, struct sl_cudnn_plan *plan)
+/* Up to @n more. */
+static int try_heuristics(struct search *search, bool whole, uint32_t n)
 {
-        int r = -ENOTSUP;
+        const struct sl_cudnn_convolution convolution = search->convolution;
+        int r = 0;
 
-        for (size_t i = 0; i < sizeof(heuristics) / sizeof(heuristics[0]) && r == -ENOTSUP; i++)
-                r = try_heuristic(planner, convolution, tf32, heuristics[i], plan);
+        search->whole = whole;
+        search->n_max = search->n + n < SL_CUDNN_PLANS_MAX ? search->n + n : SL_CUDNN_PLANS_MAX;
+        if (!whole)
+                search->convolution = sl_cudnn_bare(&convolution);
+        for (size_t i = 0; i < sizeof(heuristics) / sizeof(heuristics[0]) && r == 0 && search->n < search->n_max; i++)
+                r = try_heuristic(search, heuristics[i]);
+        search->convolution = convolution;
         return r;
+}
+
+static int refuse_convolution(const struct sl_cudnn_convolution *c, struct sl_error *error)
+{
+        return sl_error_set(error, ENOTSUP,
+                "cuDNN has no exact engine for a convolution of %lldx%lldx%lldx%lld with %lld filters of %lldx%lld "
+                "in %lld groups",
+                (long long)c->batch, (long long)c->channels, (long long)c->height, (long long)c->width, (long long)c->filters,
+                (long long)c->kernel[0], (long long)c->kernel[1], (long long)c->groups);
+}
+
+int sl_cudnn_plans_make(struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution,
+        const struct sl_cudnn_wish *wish, struct sl_cudnn_plan ret_plans[SL_CUDNN_PLANS_MAX], uint32_t *ret_n,
+        struct sl_error *error)
+{
+        struct search search = {.planner = planner, .convolution = *convolution, .wish = wish, .plans = ret_plans};
+        bool is_bare = sl_cudnn_is_bare(convolution);
+        int r = try_heuristics(&search, true, wish->n_whole);
+
+        if (r == 0 && !is_bare && (wish->n_bare || !search.n))
+                r = try_heuristics(&search, false, wish->n_bare ? wish->n_bare : 1);
+        *ret_n = search.n;
+        if (r == 0 && search.n)
+                return 0;
+        sl_cudnn_plans_deinit(ret_plans, search.n);
+        return r == -ENOMEM ? sl_error_set(error, ENOMEM, "no memory for a plan of cuDNN") : refuse_convolution(convolution, error);
 }
 
 int sl_cudnn_plan_make(struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution, bool tf32,
         struct sl_cudnn_plan *ret_plan, struct sl_error *error)
 {
-        const struct sl_cudnn_convolution bare = sl_cudnn_bare(convolution), *c = convolution;
-        struct sl_cudnn_plan plan = {.whole = true};
-        int r = try_heuristics(planner, convolution, tf32, &plan);
+        struct sl_cudnn_plan plans[SL_CUDNN_PLANS_MAX];
+        uint32_t n;
+        int r = sl_cudnn_plans_make(planner, convolution, &(struct sl_cudnn_wish){.tf32 = tf32, .n_whole = 1}, plans, &n, error);
 
-        if (r == -ENOTSUP && !sl_cudnn_is_bare(convolution)) {
-                plan.whole = false;
-                r = try_heuristics(planner, &bare, tf32, &plan);
-        }
         if (r == 0)
-                *ret_plan = plan;
-        if (r == -ENOMEM)
-                return sl_error_set(error, ENOMEM, "no memory for a plan of cuDNN");
-        return r == 0 ? 0
-                      : sl_error_set(error, ENOTSUP,
-                                "cuDNN has no exact engine for a convolution of %lldx%lldx%lldx%lld with %lld filters of %lldx%lld "
-                                "in %lld groups",
-                                (long long)c->batch, (long long)c->channels, (long long)c->height, (long long)c->width,
-                                (long long)c->filters, (long long)c->kernel[0], (long long)c->kernel[1], (long long)c->groups);
+                *ret_plan = plans[0];
+        return r;
+}
+
+void sl_cudnn_plans_deinit(struct sl_cudnn_plan *plans, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                sl_cudnn_plan_deinit(&plans[i]);
 }
 
 void sl_cudnn_plan_deinit(struct sl_cudnn_plan *plan)
@@ -254,7 +343,7 @@ int sl_cudnn_plan_load(struct sl_cudnn_planner *planner, const char *text, uint6
                 return sl_error_set(error, EBADMSG, "a plan of cuDNN does not end");
         sl_cudnn_graph_init(&graph, planner->library);
         plan = sl_cudnn_make(&graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-        sl_cudnn_set_descriptor(&graph, plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, planner->device);
+        set_ground(&graph, planner, plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
         sl_cudnn_set(&graph, plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)text_bytes, text);
         sl_cudnn_finalize(&graph, plan);
         status = graph.status;

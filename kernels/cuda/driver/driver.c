@@ -107,6 +107,29 @@ bool sl_cuda_is_lost(CUresult result)
         }
 }
 
+static bool is_release(const char *word)
+{
+        return *word >= '0' && *word <= '9' && strchr(word, '.') && strspn(word, "0123456789.") == strlen(word);
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Release Build": the first word that is one. */
+void sl_cuda_driver_release(char ret_release[SL_CUDA_RELEASE_BYTES])
+{
+        FILE *file = fopen("/proc/driver/nvidia/version", "re");
+        char line[256] = "", *rest, *word;
+
+        memset(ret_release, 0, SL_CUDA_RELEASE_BYTES);
+        if (!file)
+                return;
+        if (!fgets(line, sizeof(line), file))
+                line[0] = 0;
+        fclose(file);
+        for (word = strtok_r(line, " \n", &rest); word && !is_release(word); word = strtok_r(NULL, " \n", &rest))
+                ;
+        if (word)
+                snprintf(ret_release, SL_CUDA_RELEASE_BYTES, "%s", word);
+}
+
 int sl_cuda_errno(CUresult result)
 {
         if (sl_cuda_is_lost(result))

@@ -72,6 +72,7 @@ struct sl_error;
         X(event_destroy, EventDestroy, 4000)                                                                                       \
         X(event_record, EventRecord, 2000)                                                                                         \
         X(event_query, EventQuery, 2000)                                                                                           \
+        X(event_elapsed_time, EventElapsedTime, 12080)                                                                             \
         X(library_load_data, LibraryLoadData, 12000)                                                                               \
         X(library_unload, LibraryUnload, 12000)                                                                                    \
         X(library_get_kernel, LibraryGetKernel, 12000)                                                                             \
@@ -97,6 +98,10 @@ struct sl_cuda_driver {
  */
 int sl_cuda_driver_open(const char *path, struct sl_cuda_driver *ret_driver, struct sl_error *error);
 void sl_cuda_driver_close(struct sl_cuda_driver *driver);
+
+/* Its release, "580.95.05", as the kernel's part of it says it; "": it does not. Any thread. */
+#define SL_CUDA_RELEASE_BYTES 32
+void sl_cuda_driver_release(char ret_release[SL_CUDA_RELEASE_BYTES]);
 
 /*
  * What a driver's answer is here: 0; -EINPROGRESS not yet; -ENOMEM; -ENODEV; -EBUSY somebody else has the device for himself;

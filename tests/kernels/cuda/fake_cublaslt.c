@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WORKSPACE 1024
+
 struct desc {
         cublasOperation_t a, b;
         cublasLtEpilogue_t epilogue;
@@ -122,10 +124,38 @@ static cublasStatus_t CUBLASWINAPI heuristic(cublasLtHandle_t handle, cublasLtMa
         cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
         int room, cublasLtMatmulHeuristicResult_t *results, int *ret_found)
 {
-        (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)room;
-        *ret_found = !fake_libraries.lacks_products;
-        results[0] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = 1024, .state = CUBLAS_STATUS_SUCCESS};
+        (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference;
+        fake_libraries.n_asked++;
+        *ret_found = 0;
+        while (!fake_libraries.lacks_products && *ret_found < room && *ret_found < FAKE_ALGORITHM_LAST) {
+                results[*ret_found] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = WORKSPACE, .state = CUBLAS_STATUS_SUCCESS};
+                results[*ret_found].algo.data[0] = FAKE_ALGORITHM_FIRST + (uint64_t)*ret_found;
+                ++*ret_found;
+        }
         return CUBLAS_STATUS_SUCCESS;
+}
+
+static bool is_algorithm(const cublasLtMatmulAlgo_t *algo)
+{
+        return algo->data[0] >= FAKE_ALGORITHM_FIRST && algo->data[0] <= FAKE_ALGORITHM_LAST;
+}
+
+static cublasStatus_t CUBLASWINAPI algo_check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+        cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
+        cublasLtMatmulHeuristicResult_t *result)
+{
+        (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d;
+        if (!is_algorithm(algo))
+                return CUBLAS_STATUS_NOT_SUPPORTED;
+        *result = (cublasLtMatmulHeuristicResult_t){.workspaceSize = WORKSPACE, .state = CUBLAS_STATUS_SUCCESS};
+        return CUBLAS_STATUS_SUCCESS;
+}
+
+uint64_t fake_algorithm_ns(const void *product)
+{
+        static const uint64_t takes_ns[] = {300000, 150000, 250000};
+
+        return takes_ns[((const struct fake_product *)product)->algorithm - FAKE_ALGORITHM_FIRST];
 }
 
 static cublasStatus_t CUBLASWINAPI matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t made, const void *alpha, const void *a,
@@ -150,7 +180,10 @@ static cublasStatus_t CUBLASWINAPI matmul(cublasLtHandle_t handle, cublasLtMatmu
                 .bias = desc->bias,
                 .at_d = d};
 
-        (void)handle, (void)algo;
+        (void)handle;
+        if (!is_algorithm(algo))
+                return CUBLAS_STATUS_NOT_SUPPORTED;
+        p.algorithm = algo->data[0];
         if (!fake_cuda_is_device((CUdeviceptr)(uintptr_t)workspace, workspace_bytes))
                 return CUBLAS_STATUS_INVALID_VALUE;
         fake_libraries_launch(FAKE_MULTIPLY, &p, (CUstream)stream);
@@ -169,5 +202,6 @@ const struct sl_cublaslt fake_cublaslt = {.create = create,
         .preference_destroy = preference_destroy,
         .preference_set = preference_set,
         .heuristic = heuristic,
+        .algo_check = algo_check,
         .matmul = matmul,
         .version = 130000};

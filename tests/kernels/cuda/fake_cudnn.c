@@ -24,7 +24,34 @@ struct descriptor {
         uint32_t n_settings;
         struct setting settings[SETTINGS_MAX];
         char text[TEXT_BYTES]; /* of an engine configuration and a plan */
+        int64_t engine;        /* of an engine configuration and an engine */
 };
+
+static const struct engine {
+        int64_t number;
+        cudnnBackendHeurMode_t mode;
+        uint64_t takes_ns;
+} engines[] = {
+        {FAKE_ENGINE_FIRST, CUDNN_HEUR_MODE_A, 400000},
+        {FAKE_ENGINE_FAST, CUDNN_HEUR_MODE_A, 200000},
+        {FAKE_ENGINE_ROUGH, CUDNN_HEUR_MODE_A, 110000},
+        {FAKE_ENGINE_COMPILED, CUDNN_HEUR_MODE_A, 150000},
+        {FAKE_ENGINE_FAST, CUDNN_HEUR_MODE_B, 200000},
+        {FAKE_ENGINE_OTHER, CUDNN_HEUR_MODE_B, 300000},
+        {FAKE_ENGINE_LAST, CUDNN_HEUR_MODE_FALLBACK, 900000},
+};
+#define ENGINES (sizeof(engines) / sizeof(engines[0]))
+
+uint64_t fake_engine_ns(const void *convolution)
+{
+        const struct fake_convolution *c = convolution;
+        uint64_t more_ns = c->bias || c->residual || c->relu ? fake_libraries.epilogue_ns : 0;
+
+        for (size_t i = 0; i < ENGINES; i++)
+                if (engines[i].number == c->engine)
+                        return engines[i].takes_ns + more_ns;
+        abort();
+}
 
 struct fake_libraries_control fake_libraries;
 static const struct sl_cuda_driver *driver;
@@ -188,8 +215,10 @@ static void read_graph(const struct descriptor *graph, struct fake_convolution *
 
 #define NUMBERS(X)                                                                                                                 \
         X(type)                                                                                                                    \
-        X(x[0]) X(x[1]) X(x[2]) X(x[3]) X(w[0]) X(w[1]) X(w[2]) X(w[3]) X(y[0]) X(y[1]) X(y[2]) X(y[3]) X(pad[0]) X(pad[1])        \
-                X(stride[0]) X(stride[1]) X(dilation[0]) X(dilation[1]) X(bias) X(residual) X(relu)
+        X(x[0])                                                                                                                    \
+        X(x[1])                                                                                                                    \
+        X(x[2]) X(x[3]) X(w[0]) X(w[1]) X(w[2]) X(w[3]) X(y[0]) X(y[1]) X(y[2]) X(y[3]) X(pad[0]) X(pad[1]) X(stride[0])           \
+                X(stride[1]) X(dilation[0]) X(dilation[1]) X(bias) X(residual) X(relu) X(engine)
 
 static void print(const struct fake_convolution *c, char *text)
 {
@@ -227,20 +256,45 @@ static cudnnStatus_t finalize(cudnnBackendDescriptor_t descriptor)
                 return CUDNN_STATUS_SUCCESS;
         if (!choice && (!text || !parse(text, &c)))
                 return CUDNN_STATUS_BAD_PARAM;
+        if (choice && choice->engine == FAKE_ENGINE_COMPILED) {
+                if (!setting(d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE))
+                        return CUDNN_STATUS_NOT_SUPPORTED;
+                fake_libraries.n_compiled++;
+        }
         snprintf(d->text, sizeof(d->text), "%s", choice ? choice->text : text);
         return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t get_choices(const struct descriptor *heuristic, int64_t *ret_count, void *values)
+static cudnnStatus_t get_choices(const struct descriptor *heuristic, int64_t room, int64_t *ret_count, void *values)
 {
         const struct descriptor *graph = descriptor_of(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 0);
+        const cudnnBackendHeurMode_t *mode = setting(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE);
+        struct descriptor **list = values;
         struct fake_convolution c = {0};
 
+        fake_libraries.n_asked++;
         read_graph(graph, &c);
-        *ret_count = !fake_libraries.lacks_all && !(fake_libraries.lacks_epilogues && (c.bias || c.residual || c.relu));
-        if (values && *ret_count)
-                print(&c, (*(struct descriptor **)values)->text);
+        *ret_count = 0;
+        if (fake_libraries.lacks_all || (fake_libraries.lacks_epilogues && (c.bias || c.residual || c.relu)))
+                return CUDNN_STATUS_SUCCESS;
+        for (size_t i = 0; i < ENGINES; i++) {
+                if (engines[i].mode != *mode || (values && *ret_count == room))
+                        continue;
+                if (values) {
+                        c.engine = list[*ret_count]->engine = engines[i].number;
+                        print(&c, list[*ret_count]->text);
+                }
+                ++*ret_count;
+        }
         return CUDNN_STATUS_SUCCESS;
+}
+
+/* A note of the one kind or the other. */
+static void get_note(const struct descriptor *engine, int64_t number, int note, int64_t *ret_count, void *values)
+{
+        *ret_count = engine->engine == number;
+        if (*ret_count)
+                *(int *)values = note;
 }
 
 static cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
@@ -252,13 +306,18 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttrib
         *ret_count = 1;
         switch (name) {
         case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-                return get_choices(d, ret_count, values);
+                return get_choices(d, room, ret_count, values);
         case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
-                *(int64_t *)values = 7;
+                *(int64_t *)values = d->engine;
+                break;
+        case CUDNN_ATTR_ENGINECFG_ENGINE:
+                (*(struct descriptor **)values)->engine = d->engine;
                 break;
         case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+                get_note(d, FAKE_ENGINE_ROUGH, CUDNN_NUMERICAL_NOTE_WINOGRAD, ret_count, values);
+                break;
         case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
-                *ret_count = 0;
+                get_note(d, FAKE_ENGINE_COMPILED, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION, ret_count, values);
                 break;
         case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
                 *(int64_t *)values = WORKSPACE;

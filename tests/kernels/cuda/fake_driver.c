@@ -105,7 +105,7 @@ static bool can_go(const struct work *work)
         return work && (work->kind != WORK_WAIT || work->event->completed >= work->generation);
 }
 
-static void do_work(struct work *work)
+static void do_work(struct object *stream, struct work *work)
 {
         switch (work->kind) {
         case WORK_COPY:
@@ -116,11 +116,13 @@ static void do_work(struct work *work)
                 break;
         case WORK_RECORD:
                 work->event->completed = work->generation;
+                work->event->clock_ns = stream->clock_ns;
                 break;
         case WORK_WAIT:
                 break;
         case WORK_LAUNCH:
                 work->kernel->run(&work->launch, work->argument);
+                stream->clock_ns += work->kernel->takes_ns ? work->kernel->takes_ns(work->argument) : FAKE_CUDA_LAUNCH_NS;
                 break;
         case WORK_WRITE:
                 __atomic_store_n((uint64_t *)work->to, work->value, __ATOMIC_RELEASE);
@@ -137,7 +139,7 @@ static void step_stream(struct object *stream)
         stream->first = work->next;
         if (!stream->first)
                 stream->end = &stream->first;
-        do_work(work);
+        do_work(stream, work);
 }
 
 /* The lock is held. */
@@ -618,9 +620,12 @@ static CUresult CUDAAPI fake_stream_write_value64(CUstream stream, CUdeviceptr t
 
 static CUresult CUDAAPI fake_event_create(CUevent *ret_event, unsigned int flags)
 {
-        (void)flags;
+        struct object *event;
+
         ENTER(event_create);
-        *ret_event = (CUevent)fake_add_object(OBJECT_EVENT);
+        event = fake_add_object(OBJECT_EVENT);
+        event->flags = flags;
+        *ret_event = (CUevent)event;
         return fake_leave(CUDA_SUCCESS);
 }
 
@@ -656,6 +661,23 @@ static CUresult CUDAAPI fake_event_query(CUevent handle)
         if (sl_split_mix_next(&fake.random) % 2)
                 step();
         return fake_leave(event->completed == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+}
+
+static CUresult CUDAAPI fake_event_elapsed_time(float *ret_ms, CUevent from, CUevent to)
+{
+        struct object *begin, *end;
+
+        if (fake.options.timed)
+                fake.options.timed();
+        ENTER(event_elapsed_time);
+        begin = fake_get_object(from, OBJECT_EVENT);
+        end = fake_get_object(to, OBJECT_EVENT);
+        if ((begin->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+                return fake_leave(CUDA_ERROR_INVALID_HANDLE);
+        if (begin->completed != begin->recorded || end->completed != end->recorded)
+                return fake_leave(CUDA_ERROR_NOT_READY);
+        *ret_ms = (float)((double)(end->clock_ns - begin->clock_ns) / 1e6);
+        return fake_leave(CUDA_SUCCESS);
 }
 
 static CUresult CUDAAPI fake_library_load_data(CUlibrary *ret_library, const void *code, CUjit_option *jit_options,

@@ -23,7 +23,10 @@ struct fake_cuda_kernel {
         const char *name;
         size_t argument_bytes;
         void (*run)(const struct fake_cuda_launch *launch, const void *argument);
+        uint64_t (*takes_ns)(const void *argument); /* by the clock of the device, which is no other; NULL: FAKE_CUDA_LAUNCH_NS */
 };
+
+#define FAKE_CUDA_LAUNCH_NS 1000
 
 /* What the driver shows; set before the first call. */
 struct fake_cuda_options {
@@ -31,7 +34,8 @@ struct fake_cuda_options {
         size_t granularity, memory_bytes;
         const struct fake_cuda_kernel *kernels;
         size_t n_kernels;
-        bool writes_values; /* streams can write to memory of the host */
+        bool writes_values;  /* streams can write to memory of the host */
+        void (*timed)(void); /* called when somebody asks how long something took; NULL */
         uint64_t seed;
 };
 

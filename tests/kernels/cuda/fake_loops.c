@@ -100,6 +100,6 @@ static void multiply(const struct fake_cuda_launch *launch, const void *argument
 }
 
 const struct fake_cuda_kernel fake_library_kernels[FAKE_LIBRARY_KERNELS] = {
-        [FAKE_CONVOLVE] = {"fake_convolve", sizeof(struct fake_convolution), convolve},
-        [FAKE_MULTIPLY] = {"fake_multiply", sizeof(struct fake_product), multiply},
+        [FAKE_CONVOLVE] = {"fake_convolve", sizeof(struct fake_convolution), convolve, fake_engine_ns},
+        [FAKE_MULTIPLY] = {"fake_multiply", sizeof(struct fake_product), multiply, fake_algorithm_ns},
 };

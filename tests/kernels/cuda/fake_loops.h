@@ -12,7 +12,7 @@
 enum { FAKE_CONVOLVE, FAKE_MULTIPLY };
 
 struct fake_convolution {
-        int64_t type, x[4], w[4], y[4], pad[2], stride[2], dilation[2], bias, residual, relu;
+        int64_t type, x[4], w[4], y[4], pad[2], stride[2], dilation[2], bias, residual, relu, engine;
         void *operands[SL_CUDNN_HIDDEN + 8]; /* by enum sl_cudnn_operand */
 };
 
@@ -31,7 +31,12 @@ struct fake_product {
         int64_t bias_step;
         const void *at_a, *at_b, *at_c, *bias;
         void *at_d;
+        uint64_t algorithm;
 };
+
+/* What engines of cuDNN and algorithms of cuBLASLt take by the clock of the device. */
+uint64_t fake_engine_ns(const void *convolution);
+uint64_t fake_algorithm_ns(const void *product);
 
 void fake_libraries_count(int change);
 void fake_libraries_launch(uint32_t kernel, void *argument, CUstream stream);

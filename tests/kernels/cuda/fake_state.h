@@ -57,6 +57,8 @@ struct object {
         struct object *green;         /* STREAM: whose it is; NULL */
         uint32_t n_streams;           /* GREEN */
         uint64_t recorded, completed; /* EVENT */
+        unsigned int flags;           /* the same */
+        uint64_t clock_ns;            /* STREAM: what its launches have taken; EVENT: that of its stream when it completed */
         uint64_t groups;              /* SHARE, GREEN: which ones, by bits */
 };
 

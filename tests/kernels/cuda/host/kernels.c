@@ -19,7 +19,7 @@ SL_OWN_KERNELS(X)
 #undef X
 
 const struct fake_cuda_kernel host_kernels[SL_OWN_KERNEL_COUNT] = {
-#define X(family, name, type) {"sl_" #name, sizeof(type), run_##name},
+#define X(family, name, type) {"sl_" #name, sizeof(type), run_##name, NULL},
         SL_OWN_KERNELS(X)
 #undef X
 };
