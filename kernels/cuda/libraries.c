@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 static struct {
         pthread_mutex_t lock;
@@ -64,6 +65,16 @@ void sl_cuda_libraries_release(void)
                         sl_cudnn_close(&process.held.cudnn);
         }
         pthread_mutex_unlock(&process.lock);
+}
+
+const struct sl_cuda_libraries *sl_cuda_libraries_held(void)
+{
+        bool held;
+
+        pthread_mutex_lock(&process.lock);
+        held = process.held.holders > 0;
+        pthread_mutex_unlock(&process.lock);
+        return held ? &process.held : NULL;
 }
 
 uint32_t sl_cuda_libraries_folders(char ret_folders[SL_CUDA_FOLDERS][PATH_MAX])

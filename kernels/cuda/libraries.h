@@ -30,6 +30,9 @@ int sl_cuda_libraries_hold(
         const struct sl_cuda_driver *driver, const struct sl_cuda_libraries **ret_libraries, struct sl_error *error);
 void sl_cuda_libraries_release(void);
 
+/* Those that somebody holds, as long as he does; NULL: nobody. Any thread. */
+const struct sl_cuda_libraries *sl_cuda_libraries_held(void);
+
 /*
  * The folders in which cuDNN and cuBLASLt of this process lie, where they are held: they open parts of theirs late. Return: how
  * many, up to SL_CUDA_FOLDERS. Any thread.

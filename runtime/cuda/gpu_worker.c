@@ -94,7 +94,8 @@ static int make_instance(struct sl_gpu_worker *w, CUdeviceptr finding, struct sl
         if (r < 0)
                 return r;
         w->workspace_bytes = bytes;
-        w->ground = (struct sl_device){.cuda = w->gpu->device, .stream = w->stream, .finding = finding};
+        w->ground =
+                (struct sl_device){.cuda = w->gpu->device, .stream = w->stream, .finding = finding, .chooser = w->options.chooser};
         return sl_instance_new_on(plan, w->options.batch_max, &ground, &w->instance, error);
 }
 

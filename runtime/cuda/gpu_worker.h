@@ -34,6 +34,7 @@ struct sl_gpu_worker_options {
         const struct sl_greens *greens;
         struct sl_green *green; /* the let; NULL: the whole device. Ends after it */
         uint32_t priority;      /* 0: the lowest */
+        struct sl_cuda_chooser *chooser; /* by which its kernels are made; NULL: each is the first candidate */
         uint32_t batch_max;     /* a size of the plan's ladder */
         uint32_t n_slots;       /* launches on their way, 2 or more: flight.h has the bound */
         bool writes_done;       /* completions by the device, where it says that it can: else by events */

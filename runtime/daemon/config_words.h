@@ -71,7 +71,7 @@
         X("tune_seconds", "Processor time that the timing may take.")                                                              \
         X("merge_copies", "Share of the weights of models that share workers which their merged plan may have a second time, in "  \
                           "another form, where that is faster (fuse).")                                                            \
-        X("merge_seconds", "For timing nodes when models that share workers are merged (fuse); 0: nothing is timed.")         \
+        X("merge_seconds", "For timing nodes when models that share workers are merged (fuse); 0: nothing is timed.")              \
         X("winograd", "Whether approximate algorithms may be taken.")                                                              \
         X("max_relative_error", "Of an approximate algorithm, as a part of the output's range.")                                   \
         X("batch_invariant", "Whether a sample has the same bits in any batch; then each is computed by itself.")                  \
@@ -111,20 +111,29 @@
                 "Which idle worker takes how many samples when: work_conserving and starling hold nothing back, starling batches " \
                 "only where that pays; single never batches; no_wait, opt_wait and static are TensorFlow Serving's (what static "  \
                 "pads, only a simulation does), triton and aimd Triton's and Clipper's; n_ebird and e_ebird run batches of "       \
-                "batch_sizes beside each other.")                                                                                \
+                "batch_sizes beside each other.")                                                                                  \
         X("batching_delay_us", "opt_wait, static, triton: how long what does not fill a batch waits for more.")                    \
         X("batching_latency_ms", "aimd: what a batch may take; batches grow until they take longer.")                              \
         X("batching_in_order", "triton: one batch is computed at a time, so that answers keep the order of the requests.")         \
         X("batching_sizes", "triton: preferred batches, ascending.")                                                               \
         X("batching_rows", "e_ebird: the workers of 1, 2, 4, ... that compute best at a load of 4, 8, 16 and 32 samples, four "    \
                            "rows such as \"0,0,2,1\".")                                                                            \
-        X("fuse", "auto: the model shares workers with others of its architecture that say so, and what waits for any of them when "  \
-                  "one is idle is computed together; [NAME, ...]: with those alone whose fuse names the same models, each with "   \
-                  "itself; never: its workers are its own. With threads and isolation: process they always are.")                                                                                                   \
+        X("fuse",                                                                                                                  \
+                "auto: the model shares workers with others of its architecture that say so, and what waits for any of them when " \
+                "one is idle is computed together; [NAME, ...]: with those alone whose fuse names the same models, each with "     \
+                "itself; never: its workers are its own. With threads and isolation: process they always are.")                    \
         X("device", "cpu; or gpu:0, or a let of it such as gpu:0/50%: the model's workers are in the process of that GPU, which "  \
                     "starts with the first of them. Where there is no such GPU the model is refused, and others are served.")      \
-        X("gpu_completions", "On a GPU, how the end of a launch is seen: events are asked for; words are written by the GPU itself, "  \
-                             "where it says that it can.")                                                                         \
+        X("gpu_completions",                                                                                                       \
+                "On a GPU, how the end of a launch is seen: events are asked for; words are written by the GPU itself, "           \
+                "where it says that it can.")                                                                                      \
+        X("gpu_tune",                                                                                                              \
+                "timed: at the first load on a GPU what there is to choose from, plans of cuDNN and algorithms of cuBLASLt, is "   \
+                "timed "                                                                                                           \
+                "there, and what was chosen is kept in the cache, so that later starts time nothing; compiled: engines that "      \
+                "are compiled at run time are among that, each of which takes up to a second once; off: the first ones are "       \
+                "taken.")                                                                                                          \
+        X("gpu_tune_seconds", "What is timed for a model on a GPU takes so long at most; the rest are the first ones.")            \
         X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
                        "network, and a crash of the model ends nobody else.")                                                      \
         X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \

@@ -2,6 +2,7 @@
 #include "model_config.h"
 #include "base/error.h"
 #include "base/value.h"
+#include "gpu_tuning.h"
 #include "schema.h"
 #include "setting.h"
 #include "shapes.h"
@@ -17,6 +18,7 @@
 #define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
 
 static const char *const completions[] = {"events", "words"};
+static const char *const tunes[] = {[SL_GPU_TUNE_TIMED] = "timed", [SL_GPU_TUNE_COMPILED] = "compiled", [SL_GPU_TUNE_OFF] = "off"};
 static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLATION_PROCESS] = "process"};
 static const char *const fuses[] = {[SL_SHARING_NEVER] = "never", [SL_SHARING_AUTO] = "auto"};
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
@@ -48,6 +50,8 @@ static const struct sl_setting settings[] = {
         SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
         SETTING(gpu_completions, SL_SETTING_CHOICE, .names = completions, .n_names = 2),
+        SETTING(gpu_tune, SL_SETTING_CHOICE, .names = tunes, .n_names = 3),
+        SETTING(gpu_tune_seconds, SL_SETTING_NUMBER, .min = 1, .max = 3600),
         SETTING(isolation, SL_SETTING_CHOICE, .names = isolations, .n_names = 2),
         SETTING(on_crash, SL_SETTING_CHOICE, .names = crash_answers, .n_names = 2),
         SETTING(predictions, SL_SETTING_CHOICE, .names = predictions, .n_names = 2),
@@ -94,6 +98,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, gpu_completions),               \
+                SL_TEXT_FIELD(struct sl_model_texts, gpu_tune), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds),            \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
                 SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
@@ -146,6 +151,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .warmup_ms = 200,
                 .shapes_max = 16,
                 .hang_ms = 120000,
+                .gpu_tune_seconds = 20,
                 .batching = {.policy = SL_POLICY_work_conserving, .latency_ms = 20},
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_NONE, /* of a model by itself */

@@ -23,6 +23,9 @@
  *                                   # [lenet-a, lenet-b]: with those alone that name the same models, itself among them or not
  *     device: cpu                   # gpu:0, or a let of it, gpu:0/50%: its workers are in that GPU's process (serve/gpu)
  *     gpu_completions: events       # words: a GPU itself writes that a launch has ended, where it can
+ *     gpu_tune: timed               # at the first load candidates are timed on the GPU, and what was chosen is kept; compiled: among them
+ *                                   # engines that are compiled at run time; off: the first ones are taken
+ *     gpu_tune_seconds: 20          # of all that is timed for a worker, at most
  *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
  *     on_crash: fail                # what such a process was computing when it died; rerun: is computed once more, by another one
  *     hang_ms: 120000               # a process that answers nothing for so long, and for longer than ever, is killed; 0: never
@@ -78,6 +81,7 @@ struct sl_model_config {
         bool on_gpu;
         struct sl_gpu_let gpu; /* then */
         uint32_t gpu_completions; /* 1: words */
+        uint32_t gpu_tune, gpu_tune_seconds; /* enum sl_gpu_tune */
         char fuse_names[SL_FUSE_NAMES_MAX][SL_MODEL_NAME_BYTES_MAX];
         uint32_t n_fuse_names; /* that it shares workers with, of AUTO; 0: with any */
         uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
@@ -141,7 +145,7 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *device, *gpu_completions, *isolation, *on_crash, *hang_ms, *predictions, *threads;
+        char *device, *gpu_completions, *gpu_tune, *gpu_tune_seconds, *isolation, *on_crash, *hang_ms, *predictions, *threads;
         char **fuse;
         uint32_t fuse_count;
         char **batch_sizes;

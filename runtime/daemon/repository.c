@@ -120,6 +120,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .on_gpu = config->on_gpu,
                 .gpu = config->gpu,
                 .gpu_words = config->gpu_completions == 1,
+                .gpu_tuning = {config->gpu_tune, config->gpu_tune_seconds * SL_NS_PER_SECOND},
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,
                 .shapes_max = config->shapes_max,

@@ -71,6 +71,7 @@ static const char *kind_name(enum sl_cache_file_kind kind)
                 [SL_CACHE_CORE] = "core",
                 [SL_CACHE_ALLOCATION] = "allocation",
                 [SL_CACHE_FUSE] = "fuse",
+                [SL_CACHE_CHOICES] = "choices",
                 [SL_CACHE_UNDER_WAY] = "unfinished"};
 
         return names[kind];

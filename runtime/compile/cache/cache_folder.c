@@ -123,7 +123,8 @@ static bool read_kind(const char *suffix, enum sl_cache_file_kind *ret_kind)
                 [SL_CACHE_MODEL] = ".model",
                 [SL_CACHE_CORE] = ".core",
                 [SL_CACHE_ALLOCATION] = ".allocation",
-                [SL_CACHE_FUSE] = ".fuse"};
+                [SL_CACHE_FUSE] = ".fuse",
+                [SL_CACHE_CHOICES] = ".choices"};
 
         for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
                 if (!strcmp(suffix, suffixes[i])) {
@@ -147,8 +148,8 @@ static bool read_name(const char *name, struct sl_cache_file *ret_file)
         if (strspn(name, "0123456789abcdef") != KEY_DIGITS)
                 return false;
         ret_file->asked = read_uid(&rest, &ret_file->uid);
-        return read_kind(rest, &ret_file->kind) &&
-               (!ret_file->asked || ret_file->kind == SL_CACHE_PLAN || ret_file->kind == SL_CACHE_RECORD);
+        return read_kind(rest, &ret_file->kind) && (!ret_file->asked || ret_file->kind == SL_CACHE_PLAN ||
+                                                           ret_file->kind == SL_CACHE_RECORD || ret_file->kind == SL_CACHE_CHOICES);
 }
 
 static DIR *read_folder(int folder)

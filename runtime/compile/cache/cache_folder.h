@@ -6,6 +6,7 @@
  *     KEY.UID.plan     a plan of sizes of an open model that a request of this user asked for
  *     KEY.intact, KEY.UID.intact    the record of such a plan, see plan_cache.h
  *     FAMILY.base, IDENTITY.model, HOST.core, KEY.fuse    see plan_cache.h
+ *     KEY.choices, KEY.UID.choices    what a GPU has found out about a plan; of a plan of this user's sizes
  *     SERVED.allocation    where the models of an ensemble run best, see daemon/allocation_cache.h
  *     new.RANDOM       under way
  *
@@ -38,6 +39,7 @@ enum sl_cache_file_kind {
         SL_CACHE_CORE,
         SL_CACHE_ALLOCATION,
         SL_CACHE_FUSE,
+        SL_CACHE_CHOICES,
         SL_CACHE_UNDER_WAY
 };
 

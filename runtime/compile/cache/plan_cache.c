@@ -27,6 +27,7 @@
 #define INTACT_MAGIC    0x3130544e494c5301u
 #define TARGET_MAGIC    0x3245524f434c5301u
 #define MERGED_MAGIC    0x31304547524d4c53u
+#define CHOICES_MAGIC   0x313048434c5301u
 #define BOOT_ID_BYTES   36
 
 struct sl_plan_cache {
@@ -379,12 +380,13 @@ static void remember_intact(const struct sl_plan_cache *cache, const char *plan,
         sl_cache_record_write(cache->fd, name, &known, sizeof(known));
 }
 
-/* The plan that was copied has been opened, so the copy is as intact as if it had been read. */
+/* A plan that was copied has been opened, so the copy is as intact as if it had been read. */
 static void plan_kept(void *context, const char *name, int fd)
 {
         struct sl_plan_cache *cache = context;
 
-        remember_intact(cache, name, identify_plan(cache, fd));
+        if (strstr(name, ".plan"))
+                remember_intact(cache, name, identify_plan(cache, fd));
         sl_cache_folder_make_room(cache->fd, cache->bytes_max);
 }
 
@@ -580,6 +582,42 @@ int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_
         int r = check_unchanged(key, model_path, error);
 
         return r < 0 ? r : store(cache, key, model_path, plan_fd, error);
+}
+
+static void choices_name(const struct sl_plan_choices_key *key, char ret_name[SL_CACHE_NAME_BYTES])
+{
+        const uint64_t numbers[] = {key->plan.checksum, key->plan.bytes, key->gpu, key->percent};
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+
+        name_of(mix((struct sl_digest){CHOICES_MAGIC, 0}, numbers, sizeof(numbers)), "choices", name);
+        if (key->asked)
+                snprintf(ret_name, SL_CACHE_NAME_BYTES, "%.32s.%u.choices", name, key->uid);
+        else
+                snprintf(ret_name, SL_CACHE_NAME_BYTES, "%s", name);
+}
+
+int sl_plan_cache_find_choices(struct sl_plan_cache *cache, const struct sl_plan_choices_key *key, int *ret_fd)
+{
+        char name[SL_CACHE_NAME_BYTES];
+        int r;
+
+        choices_name(key, name);
+        r = sl_cache_folder_find(cache->fd, name, ret_fd);
+        if (r == 0)
+                (void)futimens(*ret_fd, NULL); /* a use */
+        return r;
+}
+
+int sl_plan_cache_store_choices(struct sl_plan_cache *cache, const struct sl_plan_choices_key *key, int fd, struct sl_error *error)
+{
+        char name[SL_CACHE_NAME_BYTES];
+        int r;
+
+        choices_name(key, name);
+        r = sl_plan_copier_add(&cache->copier, cache->fd, name, fd);
+        if (r < 0)
+                return sl_error_set(error, -r, "what a GPU has found out about a plan is not kept: %s", strerror(-r));
+        return tell_failure(cache, error);
 }
 
 int sl_plan_cache_store_merged(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key,

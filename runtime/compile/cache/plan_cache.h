@@ -6,6 +6,8 @@
  *     KEY.intact       what the file system said of the plan when its content was last known to be right; KEY.UID.intact likewise
  *     FAMILY.base      which plan is the base of all sizes of a model's open dimensions
  *     KEY.fuse         what came of merging several models (fuse/fuse_record.h); KEY.plan is the merged plan, where there is one
+ *     KEY.choices      what a GPU has found out about a plan (gpu_choices.h); KEY.UID.choices: about one of such sizes. KEY is
+ *                      that of the plan file, the GPU's number and the let; whether it is still that GPU is its process's to say
  *     IDENTITY.model   the content's digest when the file system last said IDENTITY of the model: unchanged, it is not read again
  *
  * KEY is the digest of all that a plan depends on: content of the model and its external data, options, processor, libraries,
@@ -26,6 +28,7 @@
 #pragma once
 
 #include "model_digest.h"
+#include "plan_info.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,6 +123,20 @@ int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_
 /* The same for a merged plan of models at @paths, whose own keys were @members before the compilation began. */
 int sl_plan_cache_store_merged(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key,
         const struct sl_plan_cache_key *members, const char *const *paths, uint32_t n, int plan_fd, struct sl_error *error);
+
+/* Of what a GPU has found out about a plan. */
+struct sl_plan_choices_key {
+        struct sl_plan_identity plan;
+        uint32_t gpu, percent;
+        bool asked; /* a request of this user wanted the plan */
+        uint32_t uid;
+};
+
+/* Its file, for reading, in which nothing has been checked. The owner's thread. Return: 0; -ENOENT; -errno. */
+int sl_plan_cache_find_choices(struct sl_plan_cache *cache, const struct sl_plan_choices_key *key, int *ret_fd);
+
+/* Begins to keep a copy of a file that has been checked and that nobody may change any more. Return: as sl_plan_cache_store(). */
+int sl_plan_cache_store_choices(struct sl_plan_cache *cache, const struct sl_plan_choices_key *key, int fd, struct sl_error *error);
 
 /* Waits until all copies are complete. Return: 0; what the first that failed met, with text. */
 int sl_plan_cache_wait(struct sl_plan_cache *cache, struct sl_error *error);

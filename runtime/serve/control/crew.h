@@ -12,10 +12,11 @@
  */
 #pragma once
 
-#include "gpu_let.h"
 #include "batch_limit.h"
-#include "worker_set.h"
+#include "gpu_let.h"
+#include "gpu_tuning.h"
 #include "seats.h"
+#include "worker_set.h"
 #include "workers.h"
 
 #include <stdbool.h>
@@ -56,6 +57,9 @@ struct sl_crew_options {
         bool on_gpu;
         struct sl_gpu_let gpu;            /* then */
         bool gpu_words;                   /* it writes itself that a launch has ended */
+        struct sl_gpu_tuning gpu_tuning;  /* what is timed there */
+        bool asked;                       /* a request of this user wanted its sizes: what is kept of it counts as its */
+        uint32_t uid;
         bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;

@@ -2,6 +2,7 @@
 #include "crew_start.h"
 
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "bundles.h"
@@ -19,6 +20,7 @@
 #include "supervisor.h"
 #include "team.h"
 #include "thread_executor.h"
+#include "tunings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -197,31 +199,46 @@ static int start_lane(struct sl_crew *crew, const struct start *start, struct sl
                 ret_executor, error);
 }
 
+/* A worker that starts for ten times hang_ns hangs: what it times takes no great part of that. */
+static struct sl_gpu_tuning tuning_of(const struct sl_crew_options *options)
+{
+        struct sl_gpu_tuning tuning = options->gpu_tuning;
+
+        if (options->hang_ns && tuning.bound_ns > 2 * options->hang_ns)
+                tuning.bound_ns = 2 * options->hang_ns;
+        return tuning;
+}
+
 static int start_process(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
-        int r = sl_process_executor_new(
-                &(struct sl_process_executor_options){
-                        .plan = options->model->plan,
-                        .regions = options->regions,
-                        .accumulator = options->accumulator,
-                        .program = options->runtime->compile_program,
-                        .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
-                        .fake = options->fake,
-                        .memory_bytes = bytes_of(crew, &start->wish, 1),
-                        .open_bytes = open_bytes(options),
-                        .warmup_ns = warmup_ns(crew, start->let, start->background),
-                        .spin_ns = spin_ns(crew, start->let),
-                        .background = start->background,
-                        .gpu = options->on_gpu ? &options->gpu : NULL,
-                        .gpu_words = options->gpu_words,
-                        .gpu_hosts = sl_supervisor_gpu_hosts(options->supervisor),
-                        .let = start->let,
-                        .dispatcher = sl_dispatcher_bell(options->dispatcher),
-                        .stats = start->stats,
-                },
-                ret_executor, error);
+        struct sl_process_executor_options process = {
+                .plan = options->model->plan,
+                .regions = options->regions,
+                .accumulator = options->accumulator,
+                .program = options->runtime->compile_program,
+                .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
+                .fake = options->fake,
+                .memory_bytes = bytes_of(crew, &start->wish, 1),
+                .open_bytes = open_bytes(options),
+                .warmup_ns = warmup_ns(crew, start->let, start->background),
+                .spin_ns = spin_ns(crew, start->let),
+                .background = start->background,
+                .gpu = options->on_gpu ? &options->gpu : NULL,
+                .gpu_words = options->gpu_words,
+                .gpu_tuning = tuning_of(options),
+                .gpu_hosts = sl_supervisor_gpu_hosts(options->supervisor),
+                .asked = options->asked,
+                .uid = options->uid,
+                .let = start->let,
+                .dispatcher = sl_dispatcher_bell(options->dispatcher),
+                .stats = start->stats,
+        };
+        int r;
 
+        sl_tunings_begin(sl_supervisor_tunings(options->supervisor), &process);
+        r = sl_process_executor_new(&process, ret_executor, error);
+        sl_cleanup_fd(&process.choices_fd);
         if (r < 0)
                 return r;
         r = sl_supervisor_watch(options->supervisor, *ret_executor);

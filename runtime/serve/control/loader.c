@@ -51,6 +51,7 @@ struct sl_load {
         bool on_gpu;
         struct sl_gpu_let gpu;
         bool gpu_words;
+        struct sl_gpu_tuning gpu_tuning;
         struct sl_gpu_host *host; /* of the GPU, from ASKING on */
         int answer_fd;            /* while ASKING; else -1 */
         bool fake;        /* predictions are zeros */
@@ -249,6 +250,9 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .on_gpu = load->on_gpu,
                 .gpu = load->gpu,
                 .gpu_words = load->gpu_words,
+                .gpu_tuning = load->gpu_tuning,
+                .asked = load->options.asked && sl_plan_base(load->model->plan),
+                .uid = load->options.uid,
                 .fake = load->fake,
                 .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
@@ -383,6 +387,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->on_gpu = spec->on_gpu;
         load->gpu = spec->gpu;
         load->gpu_words = spec->gpu_words;
+        load->gpu_tuning = spec->gpu_tuning;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->circle = spec->fuse_circle;
         load->fuses = spec->fuse == SL_SHARING_AUTO;

@@ -146,9 +146,16 @@ static void say_of_worker(void *context, int level, const char *event, const cha
         log_event(context, level, event, fields.text);
 }
 
+static void tell_of_worker(void *context, int level, const char *event, const char *fields)
+{
+        log_event(context, level, event, fields);
+}
+
 static int make_supervisor(struct sl_runtime *rt)
 {
-        int r = sl_supervisor_new(&(struct sl_supervisor_options){.say = say_of_worker, .context = rt}, &rt->supervisor);
+        const struct sl_supervisor_options options = {
+                .say = say_of_worker, .tell = tell_of_worker, .context = rt, .cache = rt->options.cache};
+        int r = sl_supervisor_new(&options, &rt->supervisor);
 
         return r < 0 ? r : sl_wait_watch(rt->wait, sl_supervisor_fd(rt->supervisor), TOKEN_WORKERS);
 }

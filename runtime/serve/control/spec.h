@@ -5,8 +5,9 @@
  */
 #pragma once
 
-#include "gpu_let.h"
 #include "batching.h"
+#include "gpu_let.h"
+#include "gpu_tuning.h"
 #include "lower_options.h"
 #include "rule.h"
 #include "worker_set.h"
@@ -47,6 +48,7 @@ struct sl_model_spec {
         bool on_gpu;                     /* its workers are in the process of a GPU */
         struct sl_gpu_let gpu;           /* then: of which, and on what part of it */
         bool gpu_words;                  /* that GPU writes itself that a launch has ended */
+        struct sl_gpu_tuning gpu_tuning; /* what is timed there */
         enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */
         uint32_t hang_ms;                /* that such a process may have a job and answer nothing, at least; 0: any time */
         uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */

@@ -11,12 +11,19 @@
 
 struct sl_executor;
 struct sl_gpu_hosts;
+struct sl_plan_cache;
 struct sl_supervisor;
+struct sl_tunings;
 
-/* @say: one line of the log for a model: @event "worker-ended", "sandbox-incomplete", with the cause. */
+/*
+ * @say: one line of the log for a model: @event "worker-ended", "sandbox-incomplete", with the cause; @tell: one with these fields.
+ * @cache: of plans, where what GPUs find out about plans is kept; NULL: nowhere.
+ */
 struct sl_supervisor_options {
         void (*say)(void *context, int level, const char *event, const char *model, const char *cause);
+        void (*tell)(void *context, int level, const char *event, const char *fields);
         void *context;
+        struct sl_plan_cache *cache;
 };
 
 /* Return: 0; -ENOMEM, -EMFILE. */
@@ -27,6 +34,9 @@ struct sl_supervisor *sl_supervisor_free(struct sl_supervisor *supervisor);
 
 /* The processes of GPUs, which workers that are watched hold. The supervisor's. */
 struct sl_gpu_hosts *sl_supervisor_gpu_hosts(struct sl_supervisor *supervisor);
+
+/* What is known of plans on them. The supervisor's. */
+struct sl_tunings *sl_supervisor_tunings(struct sl_supervisor *supervisor);
 
 /* Readable when there is something to hear. */
 int sl_supervisor_fd(const struct sl_supervisor *supervisor);

@@ -277,7 +277,7 @@ int sl_process_executor_new(
                 return sl_error_set(error, ENOMEM, "no memory for a worker process");
         memset(p, 0, sizeof(*p));
         p->options = *options;
-        p->socket_fd = p->pid_fd = p->common.wake_fd = -1;
+        p->socket_fd = p->pid_fd = p->common.wake_fd = p->choices.fd = -1;
         p->common.class = &process_class;
         p->common.batch_max = sl_job_runner_batch_max(sl_plan_info(options->plan), options->batch_max);
         p->common.let = options->let;

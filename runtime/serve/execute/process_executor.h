@@ -20,6 +20,8 @@
 
 #include "bell.h"
 #include "executor.h"
+#include "fault.h"
+#include "gpu_tuning.h"
 #include "plan.h"
 
 struct sl_accumulator;
@@ -41,6 +43,10 @@ struct sl_process_executor_options {
         bool background;
         const struct sl_gpu_let *gpu; /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */
         bool gpu_words; /* it writes itself that a launch has ended, where it can */
+        struct sl_gpu_tuning gpu_tuning; /* what is timed there of the plan's candidates */
+        int choices_fd; /* what is known of that: a file of gpu_choices.h, borrowed while it is made; -1: nothing */
+        bool asked;     /* a request of this user wanted the plan: */
+        uint32_t uid;
         struct sl_gpu_hosts *gpu_hosts; /* where that process is, or will be */
         struct sl_let *let;
         struct sl_bell *dispatcher; /* rung when it has ended */
@@ -65,6 +71,21 @@ int sl_process_executor_fd(const struct sl_executor *executor);
  * @ret_warning: what its sandbox lacks on this host; "" else. Return: 0; -errno: it has ended, or cannot start; the text says why.
  */
 int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_warning, struct sl_error *error);
+
+/* As it was made, but for choices_fd. */
+const struct sl_process_executor_options *sl_process_executor_options(const struct sl_executor *executor);
+
+/*
+ * What its GPU has to say of its plan, when it was heard: once. Nothing of it has been checked. False: nothing, or no more.
+ */
+struct sl_process_choices {
+        int fd;                       /* the caller's, of what has been found out; -1: nothing new */
+        char ignored[SL_FAULT_BYTES]; /* why what it was handed was of no use; "" */
+};
+bool sl_process_executor_take_choices(struct sl_executor *executor, struct sl_process_choices *ret_choices);
+
+/* It may time candidates, and has not said what became of its start. */
+bool sl_process_executor_is_timing(const struct sl_executor *executor);
 
 /* Why it has ended; "" before. */
 const char *sl_process_executor_why(const struct sl_executor *executor);

@@ -21,7 +21,9 @@
  *   worker, behind Y1 and Z1: load-seq_cst listening; write to it.
  *
  * Beside them goes a socket of packets: the runtime says which regions to map, with a descriptor to read from, and which to forget;
- * the worker says once that it is ready, or why it cannot be. A job says how many regions have been sent before it, and is looked at
+ * the worker says once that it is ready, or why it cannot be. With the first packet to a worker on a GPU may come what is known of
+ * its plan there (gpu_choices.h), and before it says that it is ready it may hand over what it has found out. A job says how many
+ * regions have been sent before it, and is looked at
  * when as many have come. A packet that finds no room waits, and the job with it, and nobody else. The end of the
  * socket is the end of either process.
  *
@@ -32,6 +34,7 @@
 #pragma once
 
 #include "executor.h"
+#include "gpu_tuning.h"
 #include "job.h"
 
 #include <sched.h>
@@ -102,6 +105,11 @@ enum sl_process_packet_kind {
         SL_PROCESS_FORGET, /* to the worker: nothing will name the region any more */
         SL_PROCESS_READY,  /* to the runtime, once: status, and what the first sample took */
         SL_PROCESS_LOST,   /* to the runtime, once and last: its GPU is lost, the text says how */
+        /*
+         * To the runtime, once, before READY, of a worker on a GPU: what it has found out about its plan, as a sealed memory file;
+         * without a descriptor nothing. The text says why what it was handed was of no use; "" else.
+         */
+        SL_PROCESS_CHOICES,
 };
 
 struct sl_process_packet {
@@ -124,6 +132,7 @@ struct sl_process_start {
         uint32_t fake;       /* predictions are zeros: job_runner.h */
         uint32_t percent;    /* on a GPU: of its multiprocessors */
         uint32_t gpu_words;  /* the same: the end of a launch is written by the device */
+        struct sl_gpu_tuning gpu_tuning; /* the same: what is timed */
         int32_t parent;      /* process id of the runtime */
         uint64_t order_bytes, reply_bytes, verdicts_bytes;
         uint64_t memory_bytes; /* that its instance and its pool take */

@@ -26,6 +26,10 @@ struct sl_process {
         struct sl_gpu_host *host; /* whose process it shares, on a GPU; else NULL */
         char ended[160]; /* why; written before S1 */
 
+        /* control: on a GPU */
+        bool timing, has_choices;
+        struct sl_process_choices choices; /* heard, and not taken yet */
+
         /* control, which looks whether it hangs */
         uint64_t looked_ns;
         uint32_t seen;  /* `taken`, then */

@@ -156,6 +156,7 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
                 .fake = p->options.fake,
                 .percent = p->options.gpu ? p->options.gpu->percent : 0,
                 .gpu_words = p->options.gpu_words,
+                .gpu_tuning = p->options.gpu_tuning,
                 .n_regions = p->options.regions->n_max,
                 .has_base = has_base,
                 .background = p->options.background,
@@ -168,8 +169,10 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
                 .warmup_ns = p->options.warmup_ns,
                 .cpus = p->options.let->cpus,
         };
-        int r = sl_process_packet_send(p->socket_fd, &start, sizeof(start), -1);
+        int r = sl_process_packet_send(p->socket_fd, &start, sizeof(start), p->options.gpu ? p->options.choices_fd : -1);
 
+        p->timing = r == 0 && p->options.gpu && p->options.gpu_tuning.tune != SL_GPU_TUNE_OFF;
+        p->options.choices_fd = -1;
         return r < 0 ? sl_error_set(error, -r, "its process cannot be told what to do: %s", strerror(-r)) : 0;
 }
 
@@ -269,21 +272,49 @@ static int worker_lost(struct sl_process *p, const char *text, struct sl_error *
         return process_ended(p, -ECHILD, error);
 }
 
+/* Once, of a worker on a GPU that is not ready. False: it is none of these. The descriptor is taken in any case. */
+static bool hear_choices(struct sl_process *p, int bytes, const struct sl_process_packet *packet, int fd)
+{
+        bool due = bytes == sizeof(*packet) && packet->kind == SL_PROCESS_CHOICES && p->host && !p->has_choices &&
+                   sl_executor_started(&p->common) == SL_EXECUTOR_STARTING;
+
+        if (!due) {
+                sl_cleanup_fd(&fd);
+                return false;
+        }
+        p->has_choices = true;
+        p->timing = false;
+        p->choices.fd = fd;
+        memcpy(p->choices.ignored, packet->text, sizeof(p->choices.ignored));
+        return true;
+}
+
+/* Return: bytes, as the socket says; the text ends. */
+static int receive_packet(struct sl_process *p, struct sl_process_packet *packet, int *ret_fd)
+{
+        int r = sl_process_packet_receive(p->socket_fd, packet, sizeof(*packet), ret_fd);
+
+        packet->text[sizeof(packet->text) - 1] = 0;
+        return r;
+}
+
 int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_warning, struct sl_error *error)
 {
         struct sl_process *p = sl_process_of(executor);
         struct sl_process_packet packet;
-        int r;
+        int r, fd;
 
         ret_warning->text[0] = 0;
         if (sl_executor_started(executor) < 0)
                 return sl_error_set(error, -sl_executor_started(executor), "%s", p->ended);
-        while ((r = sl_process_packet_receive(p->socket_fd, &packet, sizeof(packet), NULL)) > 0) {
-                packet.text[sizeof(packet.text) - 1] = 0;
+        while ((r = receive_packet(p, &packet, &fd)) > 0) {
+                if (hear_choices(p, r, &packet, fd))
+                        continue;
                 if (r == sizeof(packet) && packet.kind == SL_PROCESS_LOST && p->host)
                         return worker_lost(p, packet.text, error);
                 if (r != sizeof(packet) || packet.kind != SL_PROCESS_READY || sl_executor_started(executor) == SL_EXECUTOR_READY)
                         return process_ended(p, -ECHILD, error);
+                p->timing = false;
                 if (packet.status) {
                         snprintf(p->ended, sizeof(p->ended), "%.150s", packet.text);
                         return process_ended(p, packet.status == -ENOMEM ? -ENOMEM : -ECHILD, error);
@@ -293,6 +324,27 @@ int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_
                 sl_executor_say(executor, SL_EXECUTOR_READY, packet.first_ns);
         }
         return r == -EAGAIN ? 0 : process_ended(p, -ECHILD, error);
+}
+
+const struct sl_process_executor_options *sl_process_executor_options(const struct sl_executor *executor)
+{
+        return &sl_process_of(executor)->options;
+}
+
+bool sl_process_executor_take_choices(struct sl_executor *executor, struct sl_process_choices *ret_choices)
+{
+        struct sl_process *p = sl_process_of(executor);
+
+        if (p->choices.fd < 0 && !p->choices.ignored[0])
+                return false;
+        *ret_choices = p->choices;
+        p->choices = (struct sl_process_choices){.fd = -1};
+        return true;
+}
+
+bool sl_process_executor_is_timing(const struct sl_executor *executor)
+{
+        return sl_process_of(executor)->timing;
 }
 
 int sl_process_executor_fd(const struct sl_executor *executor)
@@ -332,6 +384,7 @@ void sl_process_stop(struct sl_process *p)
                 process_reap(p, &status);
         }
         sl_cleanup_fd(&p->socket_fd);
+        sl_cleanup_fd(&p->choices.fd);
         p->host = sl_gpu_host_drop(p->host);
         sl_cleanup_fd(&p->pid_fd);
         sl_cleanup_fd(&p->common.wake_fd);

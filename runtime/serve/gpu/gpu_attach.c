@@ -26,7 +26,7 @@ int sl_gpu_attach_receive(struct sl_gpu_attach *ret_attach)
         memset(ret_attach, 0, sizeof(*ret_attach));
         if (r == sizeof(packet) && n == 1) {
                 ret_attach->asks = true;
-                ret_attach->plan_fd = ret_attach->base_fd = -1;
+                ret_attach->plan_fd = ret_attach->base_fd = ret_attach->link.choices_fd = -1;
                 ret_attach->link.fds = (struct sl_worker_fds){fds[0], -1, -1, -1, -1};
                 return 1;
         }

@@ -8,6 +8,7 @@
 #include "cuda/libraries.h"
 #include "gpu_attach.h"
 #include "gpu_calls.h"
+#include "gpu_choosers.h"
 #include "gpu_programs.h"
 #include "gpu_seat.h"
 #include "gpu_sleep.h"
@@ -39,6 +40,7 @@ struct process {
         struct sl_cuda_device device;
         struct sl_gpu gpu;
         struct sl_gpu_programs *programs;
+        struct sl_gpu_choosers choosers;
         int fault;                  /* why there is no device; 0: there is one */
         struct sl_error fault_text; /* in words */
         uint32_t n_seats;
@@ -57,6 +59,15 @@ static int open_libraries(struct process *p, struct sl_error *error)
         return backend && backend->runner && backend->runner->prepare ? backend->runner->prepare(&p->gpu.common, error) : 0;
 }
 
+/* While candidates of a worker that comes are timed, the others compute; that they are lost is found out behind it. */
+static void go_on_meanwhile(void *context)
+{
+        struct process *p = context;
+
+        for (uint32_t i = 0; i < p->n_seats; i++)
+                sl_gpu_seat_go_on(p->seats[i]);
+}
+
 static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
 {
         int r = sl_cuda_driver_open(NULL, &p->driver, error);
@@ -70,7 +81,12 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
         if (r < 0)
                 return r;
         p->programs = calloc(1, sizeof(*p->programs));
-        return p->programs ? sl_gpu_programs_init(p->programs, &p->gpu, error) : sl_error_set(error, ENOMEM, "no memory");
+        r = p->programs ? sl_gpu_programs_init(p->programs, &p->gpu, error) : sl_error_set(error, ENOMEM, "no memory");
+        if (r < 0)
+                return r;
+        p->choosers = (struct sl_gpu_choosers){.gpu = &p->gpu, .breathe = go_on_meanwhile, .context = p};
+        p->programs->choosers = &p->choosers;
+        return 0;
 }
 
 /*

@@ -11,9 +11,12 @@
 
 #define SL_GPU_PROGRAMS_MAX 128
 
+struct sl_gpu_choosers;
+
 struct sl_gpu_programs {
         struct sl_gpu *gpu;
         struct sl_greens greens;
+        struct sl_gpu_choosers *choosers; /* the caller's; NULL: nobody chooses among candidates */
         struct {
                 uint32_t n_holders; /* workers, and rows of plans that are derived from it; 0: the row is free */
                 uint32_t base;      /* the row of its base; SL_GPU_NO_ROW: it has none */

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "gpu_choosers.h"
 #include "gpu_worker.h"
 #include "host_region.h"
 #include "process_packet.h"
@@ -39,6 +40,8 @@ struct sl_gpu_seat {
         const struct sl_cuda_driver *driver;
         struct sl_gpu_share share;
         bool has_share;
+        uint32_t chooser;        /* a row of the choosers */
+        struct sl_error ignored; /* why what is known of its plan is of no use; "" */
         const struct sl_plan_info *info;
         struct sl_gpu_worker *worker;
         struct sl_host_region *regions; /* [n_regions] */
@@ -101,6 +104,33 @@ static int make_jobs(struct sl_gpu_seat *seat, struct sl_error *error)
         return 0;
 }
 
+/* Who knows by which candidates its kernels are made, or finds out meanwhile. */
+static struct sl_cuda_chooser *take_chooser(struct sl_gpu_seat *seat)
+{
+        const struct sl_gpu_chooser_wish wish = {.plan = sl_gpu_program_plan(sl_gpu_programs_program(seat->programs, &seat->share)),
+                .percent = seat->link.start.percent,
+                .tuning = seat->link.start.gpu_tuning,
+                .fd = seat->link.choices_fd};
+
+        if (!seat->programs->choosers)
+                return NULL;
+        sl_gpu_choosers_take(seat->programs->choosers, &wish, &seat->chooser, &seat->ignored);
+        return sl_gpu_choosers_chooser(seat->programs->choosers, seat->chooser);
+}
+
+/* Before the runtime hears that it is ready; of one that cannot be, nothing is told. */
+static void tell_choices(struct sl_gpu_seat *seat, bool ready)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+
+        if (!seat->programs->choosers)
+                return;
+        if (ready)
+                fd = sl_gpu_choosers_news(seat->programs->choosers, seat->chooser);
+        if (ready && (fd >= 0 || seat->ignored.text[0]))
+                sl_worker_link_tell_choices(&seat->link, fd, seat->ignored.text);
+}
+
 static int make_worker(struct sl_gpu_seat *seat, int plan_fd, int base_fd, struct sl_error *error)
 {
         const struct sl_process_start *start = &seat->link.start;
@@ -116,6 +146,7 @@ static int make_worker(struct sl_gpu_seat *seat, int plan_fd, int base_fd, struc
         options.program = sl_gpu_programs_program(seat->programs, &seat->share);
         options.green = sl_gpu_programs_green(seat->programs, &seat->share);
         seat->info = sl_plan_info(sl_gpu_program_plan(options.program));
+        options.chooser = take_chooser(seat);
         r = sl_gpu_worker_new(&options, &seat->worker, error);
         return r == 0 ? make_jobs(seat, error) : r;
 }
@@ -167,12 +198,14 @@ int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *
         }
         seat->link = link;
         seat->programs = programs;
+        seat->chooser = SL_GPU_NO_CHOOSER;
         seat->driver = programs->gpu->device->driver;
         r = map_link(seat, &error);
         if (r == 0)
                 r = make_worker(seat, attach->plan_fd, attach->base_fd, &error);
         if (r == 0)
                 r = run_first(seat, &error);
+        tell_choices(seat, r == 0);
         sl_worker_link_ready(&seat->link, r, seat->first_ns, r < 0 ? error.text : NULL);
         if (r < 0)
                 sl_gpu_seat_free(seat);
@@ -186,6 +219,8 @@ struct sl_gpu_seat *sl_gpu_seat_free(struct sl_gpu_seat *seat)
         if (!seat)
                 return NULL;
         sl_gpu_worker_free(seat->worker);
+        if (seat->programs->choosers)
+                sl_gpu_choosers_give_back(seat->programs->choosers, seat->chooser);
         if (seat->has_share)
                 sl_gpu_programs_give_back(seat->programs, &seat->share);
         sl_host_region_deinit(&seat->reply, seat->driver);

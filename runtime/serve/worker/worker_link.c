@@ -35,9 +35,10 @@ int sl_worker_link_begin(struct sl_worker_link *link, const struct sl_worker_fds
         int r;
 
         link->fds = *fds;
+        link->choices_fd = -1;
         r = wait_for_packet(link);
         if (r == 0)
-                r = sl_process_packet_receive(link->fds.socket, &link->start, sizeof(link->start), NULL);
+                r = sl_process_packet_receive(link->fds.socket, &link->start, sizeof(link->start), &link->choices_fd);
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
         return r == sizeof(link->start) && link->start.kind == SL_PROCESS_START ? 0 : -EPROTO;
@@ -247,8 +248,18 @@ void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t firs
                 link->ended = true;
 }
 
+void sl_worker_link_tell_choices(struct sl_worker_link *link, int fd, const char *ignored)
+{
+        struct sl_process_packet packet = {.kind = SL_PROCESS_CHOICES};
+
+        snprintf(packet.text, sizeof(packet.text), "%s", ignored);
+        if (sl_process_packet_send(link->fds.socket, &packet, sizeof(packet), fd) < 0)
+                link->ended = true;
+}
+
 void sl_worker_link_end(struct sl_worker_link *link)
 {
+        sl_cleanup_fd(&link->choices_fd);
         for (uint32_t i = 0; link->regions && i < link->start.n_regions; i++)
                 region_forget(link, i);
         sl_regions_free(link->regions);

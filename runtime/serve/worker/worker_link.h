@@ -19,6 +19,7 @@ struct sl_worker_fds {
 struct sl_worker_link {
         struct sl_worker_fds fds;
         struct sl_process_start start;
+        int choices_fd; /* that came with it; -1: none */
         struct sl_mapping order_map, reply_map, verdicts_map;
         const struct sl_process_order *order;
         struct sl_process_reply *reply;
@@ -36,6 +37,9 @@ struct sl_worker_link {
 
 /* Waits for what to do. Return: 0; -EPIPE the runtime is gone; -EPROTO. */
 int sl_worker_link_begin(struct sl_worker_link *link, const struct sl_worker_fds *fds);
+
+/* Before it is ready: what was found out about its plan, or -1, and why what came with the start was of no use, or "". */
+void sl_worker_link_tell_choices(struct sl_worker_link *link, int fd, const char *ignored);
 
 /* Unmaps and closes whatever there is. */
 void sl_worker_link_end(struct sl_worker_link *link);
