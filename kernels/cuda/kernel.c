@@ -67,28 +67,41 @@ static uint32_t alignment_of(const struct sl_cuda_step *step)
         return alignment;
 }
 
-/* The one that was chosen, if cuBLASLt takes it; else the one that it has. */
-static int choose_algorithm(struct sl_session *session, struct sl_cublaslt_matmul *matmul, const struct sl_cublaslt_ground *ground)
+/* *ret_choice: NULL: nothing is known of it, nor may be found out. Return: 0; -EIO. */
+static int choose_product(struct sl_session *session, const struct sl_cublaslt_matmul *matmul,
+        const struct sl_cublaslt_ground *ground, const uint64_t key[2], const struct sl_gpu_choice **ret_choice)
 {
         struct sl_cuda_chooser *chooser = session->device.chooser;
+        int r = 0;
+
+        *ret_choice = sl_cuda_chooser_find(chooser, key);
+        if (!*ret_choice && sl_cuda_chooser_options(chooser)->times) {
+                r = sl_cuda_trial_product(session, matmul, ground, key);
+                *ret_choice = sl_cuda_chooser_find(chooser, key);
+        }
+        return r;
+}
+
+/* What cuBLASLt does not take is chosen once more; else it stays what it is. */
+static int use_chosen(struct sl_session *session, struct sl_cublaslt_matmul *matmul, const struct sl_cublaslt_ground *ground)
+{
         struct sl_cublaslt_algorithm algorithm;
         const struct sl_gpu_choice *choice;
         uint64_t key[2];
         int r = 0;
 
         sl_cuda_trial_product_key(&matmul->product, ground, key);
-        choice = sl_cuda_chooser_find(chooser, key);
-        if (!choice && sl_cuda_chooser_options(chooser)->times) {
-                r = sl_cuda_trial_product(session, matmul, ground, key);
-                choice = sl_cuda_chooser_find(chooser, key);
+        for (int attempt = 0; attempt < 2; attempt++) {
+                r = choose_product(session, matmul, ground, key, &choice);
+                if (r < 0 || !choice || !choice->has_algorithm)
+                        return r;
+                memcpy(&algorithm.algo, choice->algorithm, sizeof(algorithm.algo));
+                if (sl_cublaslt_matmul_accepts(matmul, ground, &algorithm)) {
+                        sl_cublaslt_matmul_use(matmul, &algorithm);
+                        return 0;
+                }
+                sl_cuda_chooser_forget(session->device.chooser, key);
         }
-        if (!choice || !choice->has_algorithm || r < 0)
-                return r;
-        memcpy(&algorithm.algo, choice->algorithm, sizeof(algorithm.algo));
-        if (sl_cublaslt_matmul_accepts(matmul, ground, &algorithm))
-                sl_cublaslt_matmul_use(matmul, &algorithm);
-        else
-                sl_cuda_chooser_forget(chooser, key);
         return 0;
 }
 
@@ -104,7 +117,7 @@ static int make_product(
         if (r == 0)
                 r = sl_cublaslt_matmul_init(
                         &session->libraries->cublaslt, session->cublaslt, &step->product, &ground, matmul, error);
-        if (r == 0 && session->device.chooser && choose_algorithm(session, matmul, &ground) < 0)
+        if (r == 0 && session->device.chooser && use_chosen(session, matmul, &ground) < 0)
                 r = sl_error_set(error, EIO, "the device is lost while products are timed on it");
         return r;
 }
@@ -183,30 +196,42 @@ static bool fits_record(const struct sl_gpu_choice *choice, const struct sl_cuda
         return way && workspace && choice->text && sl_cuda_way_has_text(choice->way);
 }
 
-/* Return: 1, and the kernel; 0: nothing is chosen that can be made; -EIO. */
+static int choose_node(struct sl_session *session, const struct sl_kernel_source *source, const struct sl_cuda_record *record,
+        const uint64_t key[2], const struct sl_gpu_choice **ret_choice)
+{
+        struct sl_cuda_chooser *chooser = session->device.chooser;
+        int r = 0;
+
+        *ret_choice = sl_cuda_chooser_find(chooser, key);
+        if (!*ret_choice && sl_cuda_chooser_options(chooser)->times) {
+                r = sl_cuda_trial_node(session, source, record, key);
+                *ret_choice = sl_cuda_chooser_find(chooser, key);
+        }
+        return r;
+}
+
+/* What cuDNN does not take is chosen once more. Return: 1, and the kernel; 0: nothing is chosen that can be made; -EIO. */
 static int make_chosen(struct sl_session *session, const struct sl_kernel_source *source, const struct sl_cuda_record *record,
         struct sl_kernel **ret_kernel)
 {
-        struct sl_cuda_chooser *chooser = session->device.chooser;
         const struct sl_gpu_choice *choice;
         uint64_t key[2];
         int r = 0;
 
         sl_cuda_trial_node_key(source, key);
-        choice = sl_cuda_chooser_find(chooser, key);
-        if (!choice && sl_cuda_chooser_options(chooser)->times)
-                r = sl_cuda_trial_node(session, source, record, key);
-        choice = sl_cuda_chooser_find(chooser, key);
-        if (!choice || r < 0)
-                return r;
-        const struct sl_cuda_candidate candidate = {.way = choice->way,
-                .workspace_bytes = choice->workspace_bytes,
-                .text = choice->text,
-                .text_bytes = choice->text_bytes};
+        for (int attempt = 0; attempt < 2; attempt++) {
+                r = choose_node(session, source, record, key, &choice);
+                if (r < 0 || !choice)
+                        return r;
+                const struct sl_cuda_candidate candidate = {.way = choice->way,
+                        .workspace_bytes = choice->workspace_bytes,
+                        .text = choice->text,
+                        .text_bytes = choice->text_bytes};
 
-        if (fits_record(choice, record) && sl_cuda_kernel_make(session, source, &candidate, ret_kernel, NULL) == 0)
-                return 1;
-        sl_cuda_chooser_forget(chooser, key);
+                if (fits_record(choice, record) && sl_cuda_kernel_make(session, source, &candidate, ret_kernel, NULL) == 0)
+                        return 1;
+                sl_cuda_chooser_forget(session->device.chooser, key);
+        }
         return 0;
 }
 

@@ -112,7 +112,7 @@ static struct sl_cuda_chooser *take_chooser(struct sl_gpu_seat *seat)
                 .tuning = seat->link.start.gpu_tuning,
                 .fd = seat->link.choices_fd};
 
-        if (!seat->programs->choosers)
+        if (!seat->programs->choosers || seat->link.start.fake) /* nobody computes what is fake */
                 return NULL;
         sl_gpu_choosers_take(seat->programs->choosers, &wish, &seat->chooser, &seat->ignored);
         return sl_gpu_choosers_chooser(seat->programs->choosers, seat->chooser);
