@@ -12,11 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Candidates of a convolution, and what those behind the first may take of scratch. */
-#define WHOLE_MAX     4u
-#define BARE_MAX      2u
-#define WORKSPACE_MAX (32ull << 20)
-_Static_assert(WHOLE_MAX + BARE_MAX <= SL_CUDNN_PLANS_MAX && SL_CUDNN_PLANS_MAX <= SL_CUDA_CANDIDATES_MAX, "a record has them all");
+_Static_assert(SL_CUDNN_PLANS_MAX <= SL_CUDA_CANDIDATES_MAX, "a record has them all");
 
 static bool supports(const struct sl_target *target, const struct sl_node_desc *node)
 {
@@ -59,37 +55,15 @@ static int repack(const struct sl_target *target, const struct sl_node_desc *nod
         return 0;
 }
 
-/* What cuDNN plans of a convolution. */
-struct plans {
-        uint32_t n;
-        struct sl_cudnn_plan list[SL_CUDNN_PLANS_MAX];
-};
-
-static int plan_convolution(const struct sl_kernel_source *source, struct plans *plans, struct sl_error *error)
-{
-        const struct sl_cudnn_wish wish = {.tf32 = source->target && source->target->tf32,
-                .n_whole = WHOLE_MAX,
-                .n_bare = BARE_MAX,
-                .workspace_bytes_max = WORKSPACE_MAX};
-        struct sl_cudnn_convolution convolution;
-        struct sl_cudnn_planner *planner;
-        int r;
-
-        if (!source->packed || !sl_cuda_form_is_filters(&source->node->inputs[1], &source->packed[1]) ||
-                !sl_cudnn_convolution_read(source->node, &convolution))
-                return sl_error_set(error, ENOTSUP, "filters that are computed, or that lie as cuDNN does not want them");
-        r = sl_cuda_planning_open(source->target, &planner, error);
-        return r < 0 ? r : sl_cudnn_plans_make(planner, &convolution, &wish, plans->list, &plans->n, error);
-}
-
 /* In the order of the heuristics; what own kernels cannot finish is no candidate. */
-static void fill_candidates(const struct sl_node_desc *node, const struct plans *plans, struct sl_cuda_record *record)
+static void fill_candidates(
+        const struct sl_node_desc *node, const struct sl_cudnn_plan *plans, uint32_t n, struct sl_cuda_record *record)
 {
         struct sl_cuda_recipe recipe;
 
         record->n = 0;
-        for (uint32_t i = 0; i < plans->n; i++) {
-                const struct sl_cudnn_plan *plan = &plans->list[i];
+        for (uint32_t i = 0; i < n; i++) {
+                const struct sl_cudnn_plan *plan = &plans[i];
                 uint32_t way = plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE;
 
                 if (sl_cuda_recipe_make(node, way, plan->workspace_bytes, false, &recipe) < 0)
@@ -102,6 +76,23 @@ static void fill_candidates(const struct sl_node_desc *node, const struct plans 
                         .text = plan->text,
                         .text_bytes = plan->text_bytes};
         }
+}
+
+/* Its texts are those that planning has. */
+static int plan_convolution(const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_error *error)
+{
+        struct sl_cudnn_convolution convolution;
+        const struct sl_cudnn_plan *plans;
+        uint32_t n;
+        int r;
+
+        if (!source->packed || !sl_cuda_form_is_filters(&source->node->inputs[1], &source->packed[1]) ||
+                !sl_cudnn_convolution_read(source->node, &convolution))
+                return sl_error_set(error, ENOTSUP, "filters that are computed, or that lie as cuDNN does not want them");
+        r = sl_cuda_planning_plans(source->target, &convolution, &plans, &n, error);
+        if (r == 0)
+                fill_candidates(source->node, plans, n, record);
+        return r;
 }
 
 /* Whichever of them it will be. */
@@ -143,18 +134,11 @@ static int provide_as(const struct sl_kernel_source *source, const struct sl_cud
 static int provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
         struct sl_cuda_record record = {.n = 1, .candidates = {{.way = sl_cuda_way_of(source->node)}}};
-        bool convolves = record.candidates[0].way == SL_CUDA_WAY_CONVOLUTION;
-        struct plans plans = {.n = 0};
-        int r = convolves ? plan_convolution(source, &plans, error) : 0;
+        int r = record.candidates[0].way == SL_CUDA_WAY_CONVOLUTION ? plan_convolution(source, &record, error) : 0;
 
         if (r == -ENOTSUP && source->packed && !source->packed[1].data_bytes && sl_cuda_own_supports(source->node))
                 r = 0, record.candidates[0].way = SL_CUDA_WAY_OWN;
-        else if (r == 0 && convolves)
-                fill_candidates(source->node, &plans, &record);
-        if (r == 0)
-                r = provide_as(source, &record, ret_provision, error);
-        sl_cudnn_plans_deinit(plans.list, plans.n);
-        return r;
+        return r == 0 ? provide_as(source, &record, ret_provision, error) : r;
 }
 
 /* cuDNN loads its parts when they are first asked: a convolution of each type makes it do so. */

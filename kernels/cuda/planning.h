@@ -18,6 +18,13 @@ struct sl_error;
  */
 int sl_cuda_planning_open(const struct sl_target *target, struct sl_cudnn_planner **ret_planner, struct sl_error *error);
 
+/*
+ * The plans of a convolution on the target's GPU, by which it may be computed: the first is what sl_cudnn_plan_make() makes. They
+ * stay until the next call; what was asked for a short while ago is known. Return: as sl_cudnn_plans_make(), or the above.
+ */
+int sl_cuda_planning_plans(const struct sl_target *target, const struct sl_cudnn_convolution *convolution,
+        const struct sl_cudnn_plan **ret_plans, uint32_t *ret_n, struct sl_error *error);
+
 /* The figures that a target stands for. */
 const struct sl_cuda_figures *sl_cuda_planning_figures(const struct sl_target *target);
 

@@ -587,12 +587,12 @@ static void set_up_tuning(const char *config)
 
 #define TUNED "device: gpu:0\nbatch_max: 2\n"
 
-/* LeNet has two convolutions, each of six candidates, and three products, each of three, at two sizes. */
+/* LeNet has two convolutions, each of four candidates, and three products, each of three, at two sizes. */
 Test(module_gpu, times_candidates_at_the_first_load_and_never_again)
 {
         set_up_tuning(TUNED);
         start_expecting(1, 0);
-        cr_expect(strstr(world_log(&world), "event=gpu-tuned model=a batch=2 nodes=10 untimed=0 candidates=42 seconds="), "%s",
+        cr_expect(strstr(world_log(&world), "event=gpu-tuned model=a batch=2 nodes=10 untimed=0 candidates=34 seconds="), "%s",
                 world_log(&world));
         world_stop(&world);
         start_expecting(0, 0);

@@ -265,10 +265,11 @@ static int try_heuristic(struct search *search, cudnnBackendHeurMode_t mode)
         return r;
 }
 
-/* Up to @n more. */
+/* Up to @n more. The last heuristic lists what runs anywhere, slowly: it is asked where the others had nothing. */
 static int try_heuristics(struct search *search, bool whole, uint32_t n)
 {
         const struct sl_cudnn_convolution convolution = search->convolution;
+        const uint32_t before = search->n;
         int r = 0;
 
         search->whole = whole;
@@ -276,7 +277,8 @@ static int try_heuristics(struct search *search, bool whole, uint32_t n)
         if (!whole)
                 search->convolution = sl_cudnn_bare(&convolution);
         for (size_t i = 0; i < sizeof(heuristics) / sizeof(heuristics[0]) && r == 0 && search->n < search->n_max; i++)
-                r = try_heuristic(search, heuristics[i]);
+                if (heuristics[i] != CUDNN_HEUR_MODE_FALLBACK || search->n == before)
+                        r = try_heuristic(search, heuristics[i]);
         search->convolution = convolution;
         return r;
 }

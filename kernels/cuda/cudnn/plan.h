@@ -52,8 +52,8 @@ int sl_cudnn_plan_make(struct sl_cudnn_planner *planner, const struct sl_cudnn_c
 void sl_cudnn_plan_deinit(struct sl_cudnn_plan *plan);
 
 /*
- * The first ones that come out of the heuristics, no two alike; the first of them is that of sl_cudnn_plan_make(). Return: as
- * above, 0: there is at least one.
+ * The first ones that come out of the heuristics (the fallback where the others have none), no two alike; the first of them is that
+ * of sl_cudnn_plan_make(). Return: as above, 0: there is at least one.
  */
 int sl_cudnn_plans_make(struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution,
         const struct sl_cudnn_wish *wish, struct sl_cudnn_plan ret_plans[SL_CUDNN_PLANS_MAX], uint32_t *ret_n,
