@@ -9,6 +9,7 @@ struct wish {
         struct sl_lower_options options; /* of the backend cuda */
         uint32_t batch, n_pieces, percent, n_flying, n_tokens;
         double seconds, limit;
+        double tune_seconds; /* in which candidates are timed before, at most; 0: the first ones are taken */
         bool words;
         char **models; /* skeletons, or whole files */
         int n_models;

@@ -20,7 +20,7 @@ static const struct {
 } commands[] = {
         {"device", "", command_device},
         {"agree", "[--batch N] [--limit X] [--tokens N] MODEL...", command_agree},
-        {"time", "[--batch N] [--pieces N] [--at-once N] [--seconds S] [--percent P] [--words] MODEL", command_time},
+        {"time", "[--batch N] [--pieces N] [--at-once N] [--seconds S] [--percent P] [--words] [--tune S] MODEL", command_time},
         {"launch", "", command_launch},
         {"lets", "", command_lets},
         {"memory", "[--batch 32] MODEL", command_memory},
@@ -35,6 +35,7 @@ static const struct option options[] = {
         {"limit", required_argument, NULL, 'l'},
         {"tokens", required_argument, NULL, 't'},
         {"words", no_argument, NULL, 'w'},
+        {"tune", required_argument, NULL, 'u'},
         {0},
 };
 
@@ -62,6 +63,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                 wish->n_flying = c == 'a' ? (uint32_t)number : wish->n_flying;
                 wish->percent = c == 'g' ? (uint32_t)number : wish->percent;
                 wish->seconds = c == 's' ? number : wish->seconds;
+                wish->tune_seconds = c == 'u' ? number : wish->tune_seconds;
                 wish->n_tokens = c == 't' ? (uint32_t)number : wish->n_tokens;
                 wish->limit = c == 'l' ? number : wish->limit;
                 wish->words |= c == 'w';

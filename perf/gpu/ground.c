@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/split_mix.h"
+#include "cuda/libraries.h"
 #include "graph.h"
 #include "host_region.h"
 #include "import.h"
@@ -30,8 +31,43 @@ int ground_open(struct ground *ground, struct sl_error *error)
         return r;
 }
 
+static int lend(void *context, uint64_t bytes, CUdeviceptr *ret_address)
+{
+        struct ground *ground = context;
+
+        if (ground->lent)
+                ground->driver.mem_free(ground->lent);
+        ground->lent = 0;
+        if (ground->driver.mem_alloc(&ground->lent, bytes) != CUDA_SUCCESS)
+                return -ENOMEM;
+        *ret_address = ground->lent;
+        return 0;
+}
+
+int ground_tune(struct ground *ground, const struct sl_plan *plan, double seconds, struct sl_error *error)
+{
+        struct sl_plan_identity identity = sl_plan_identity(plan);
+        struct sl_cuda_chooser_options options = {.plan = {identity.checksum, identity.bytes},
+                .times = true,
+                .bound_ns = (uint64_t)(seconds * 1e9),
+                .room = lend,
+                .context = ground};
+        const struct sl_cuda_libraries *libraries;
+        int r = sl_cuda_libraries_hold(&ground->driver, &libraries, error);
+
+        if (r < 0)
+                return r;
+        sl_cuda_chooser_identify(&ground->device, libraries, 0, &options.identity);
+        r = sl_cuda_chooser_new(&options, &ground->chooser);
+        sl_cuda_libraries_release();
+        return r < 0 ? sl_error_set(error, -r, "no memory to choose candidates") : 0;
+}
+
 void ground_close(struct ground *ground)
 {
+        sl_cuda_chooser_free(ground->chooser);
+        if (ground->lent)
+                ground->driver.mem_free(ground->lent);
         sl_cuda_device_close(&ground->device);
         sl_cuda_driver_close(&ground->driver);
 }

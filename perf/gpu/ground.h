@@ -2,6 +2,7 @@
 /* What each measurement starts from: the device, opened, and one model's plan on it. One thread. */
 #pragma once
 
+#include "cuda/chooser.h"
 #include "gpu_worker.h"
 #include "host_region.h"
 
@@ -16,6 +17,8 @@ struct ground {
         struct sl_greens greens;
         bool can_cut;      /* into green contexts */
         uint32_t n_tokens; /* integers of inputs are below this */
+        struct sl_cuda_chooser *chooser; /* NULL: first candidates are taken */
+        CUdeviceptr lent;                /* for what is timed */
 };
 
 /* Return: 0; what sl_cuda_device_open() says. */
@@ -24,6 +27,12 @@ void ground_close(struct ground *ground);
 
 /* With the options of a backend, a GPU's figures and a batch. Prints what is wrong. Return: the plan; NULL. */
 struct sl_plan *ground_plan(const char *skeleton, const struct sl_lower_options *options, struct sl_error *error);
+
+/*
+ * Who times the candidates of a plan while its kernels are made, for so many seconds at most, as serve/gpu does. Return: 0;
+ * -ENOMEM; what the libraries say. ground_close() frees it.
+ */
+int ground_tune(struct ground *ground, const struct sl_plan *plan, double seconds, struct sl_error *error);
 
 /* A request of a model: its samples and room for what comes out, in memory that the device reaches. */
 struct request {

@@ -86,27 +86,43 @@ static int turn(struct run *run, uint64_t until_ns, struct sl_error *error)
         return r;
 }
 
-static void print_times(const struct wish *wish, struct run *run, uint64_t took_ns)
+/* What was timed before: nodes, candidates, seconds. */
+static void print_tuning(const struct ground *ground, char text[128])
 {
-        char name[128], assignment[64] = "";
+        struct sl_gpu_choices_facts facts = {.n_timed = 0};
+        uint64_t bytes;
+        void *data;
+
+        if (ground->chooser && sl_cuda_chooser_write(ground->chooser, &data, &bytes) == 0) {
+                (void)sl_gpu_choices_check(data, bytes, &facts, NULL);
+                free(data);
+        }
+        snprintf(text, 128, "\"candidates\":\"%s\",\"timed_nodes\":%u,\"timed\":%u,\"timing_s\":%.2f,",
+                ground->chooser ? "timed" : "first", facts.n_timed, facts.n_candidates, (double)facts.timed_ns / 1e9);
+}
+
+static void print_times(const struct ground *ground, const struct wish *wish, struct run *run, uint64_t took_ns)
+{
+        char name[128], assignment[64] = "", tuning[128];
         uint32_t n = run->n_times;
 
+        print_tuning(ground, tuning);
         qsort(run->times_ns, n, sizeof(*run->times_ns), by_size);
         if (wish->percent)
                 snprintf(assignment, sizeof(assignment), "\"percent\":%u,", wish->percent);
         printf("{\"model\":\"%s\",\"precision\":\"%s\",\"batch\":%u,\"pieces\":%u,\"at_once\":%u,\"completions\":\"%s\",%"
-               "s\"requests\":%u,"
+               "s%s\"requests\":%u,"
                "\"median_us\":%.1f,\"p99_us\":%.1f,\"samples_per_s\":%.1f,\"host_us_per_request\":%.2f}\n",
                 name_of(wish->models[0], name),
                 wish->options.precision == SL_PRECISION_BF16 ? "bf16"
                 : wish->options.tf32                         ? "tf32"
                                                              : "fp32",
-                wish->batch, wish->n_pieces, wish->n_flying, wish->words ? "words" : "events", assignment, n,
+                wish->batch, wish->n_pieces, wish->n_flying, wish->words ? "words" : "events", assignment, tuning, n,
                 n ? (double)run->times_ns[n / 2] / 1e3 : 0, n ? (double)run->times_ns[(uint64_t)n * 99 / 100] / 1e3 : 0,
                 (double)run->samples * 1e9 / (double)(took_ns + 1), n ? (double)run->host_ns / n / 1e3 : 0);
 }
 
-static int measure(struct run *run, const struct wish *wish, struct sl_error *error)
+static int measure(struct run *run, const struct ground *ground, const struct wish *wish, struct sl_error *error)
 {
         uint64_t start;
         int r = 0;
@@ -119,7 +135,7 @@ static int measure(struct run *run, const struct wish *wish, struct sl_error *er
         if (r == 0)
                 r = turn(run, start + (uint64_t)(wish->seconds * 1e9), error);
         if (r == 0)
-                print_times(wish, run, sl_clock_ns() - start);
+                print_times(ground, wish, run, sl_clock_ns() - start);
         return r;
 }
 
@@ -127,7 +143,10 @@ static int make_worker(struct ground *ground, const struct wish *wish, const str
         struct sl_green **green, struct sl_gpu_worker **worker, struct sl_error *error)
 {
         const struct sl_gpu_program_options options = {.gpu = &ground->gpu, .plan = plan};
-        int r = sl_gpu_program_new(&options, program, error);
+        int r = wish->tune_seconds > 0 ? ground_tune(ground, plan, wish->tune_seconds, error) : 0;
+
+        if (r == 0)
+                r = sl_gpu_program_new(&options, program, error);
 
         if (r == 0)
                 r = sl_gpu_program_need_pool(*program, (wish->n_flying + 1) * wish->batch, 8ull << 30, error);
@@ -138,6 +157,7 @@ static int make_worker(struct ground *ground, const struct wish *wish, const str
                 r = sl_gpu_worker_new(&(struct sl_gpu_worker_options){.program = *program,
                                               .greens = ground->can_cut ? &ground->greens : NULL,
                                               .green = *green,
+                                              .chooser = ground->chooser,
                                               .batch_max = wish->batch,
                                               .n_slots = wish->n_flying < 2 ? 2 : wish->n_flying,
                                               .writes_done = wish->words},
@@ -169,7 +189,7 @@ int command_time(struct ground *ground, const struct wish *wish, struct sl_error
         if (r == 0)
                 r = make_requests(&run, ground, wish, plan);
         if (r == 0)
-                r = measure(&run, wish, error);
+                r = measure(&run, ground, wish, error);
         sl_gpu_worker_free(run.worker);
         for (uint32_t i = 0; i < run.n_flying; i++)
                 request_deinit(&run.requests[i]);

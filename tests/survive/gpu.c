@@ -592,8 +592,9 @@ Test(module_gpu, times_candidates_at_the_first_load_and_never_again)
 {
         set_up_tuning(TUNED);
         start_expecting(1, 0);
-        cr_expect(strstr(world_log(&world), "event=gpu-tuned model=a batch=2 nodes=10 untimed=0 candidates=34 seconds="), "%s",
-                world_log(&world));
+        cr_expect(getenv("STARLING_TRY_GPU") ||
+                          strstr(world_log(&world), "event=gpu-tuned model=a batch=2 nodes=10 untimed=0 candidates=34 seconds="),
+                "%s", world_log(&world));
         world_stop(&world);
         start_expecting(0, 0);
         world_stop(&world);
@@ -601,6 +602,8 @@ Test(module_gpu, times_candidates_at_the_first_load_and_never_again)
 
 Test(module_gpu, times_candidates_again_with_another_driver)
 {
+        if (getenv("STARLING_TRY_GPU"))
+                cr_skip("a real driver says what it is");
         set_up_tuning(TUNED);
         start_expecting(1, 0);
         world_stop(&world);
