@@ -39,7 +39,7 @@ without_gpu() {
 # On the stand-in all multiprocessors run any let, which is found out, and what comes behind it runs.
 on_stand_in() {
         expect 1 env LD_LIBRARY_PATH="$fake" "$tree/tools/gpu-check.sh" --quick --out "$work/out" \
-                --only device,zoo,launch,lets,latency,untimed,completions,memory
+                --only device,zoo,launch,lets,latency,completions,memory
         [ "$(verdict device)" = passed ] && [ "$(verdict zoo)" = passed ] && [ "$(verdict memory)" = passed ] || fail "$(cat "$work/said")"
         case $(verdict lets) in failed:*"ran on 132"*) ;; *) fail "lets: $(verdict lets)" ;; esac
         grep -q '^| lenet | fp32 | 1 |' "$work"/out/gpu-fake-*.md || fail "no latency in $(cat "$work"/out/*.md)"
