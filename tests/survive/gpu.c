@@ -734,6 +734,33 @@ Test(module_gpu, that_is_killed_while_it_times_is_not_timed_again)
         world_stop(&world);
 }
 
+/* They share one process and its thread. */
+Test(module_gpu, that_times_candidates_of_one_model_serves_the_others_meanwhile)
+{
+        struct guest guest;
+        char file[128], text[512];
+
+        if (getenv("STARLING_TRY_GPU"))
+                cr_skip("a real device does not wait to be asked");
+        set_up_tuning(TUNED);
+        snprintf(file, sizeof(file), "%s/stand", world.folder);
+        setenv("FAKE_CUDA_STANDS", file, 1);
+        world_start(&world);
+        fclose(fopen(file, "w"));
+        world_copy_model(&world, "lenet", "b", "device: gpu:0\nbatch_max: 4\n");
+        kill(world.pid, SIGHUP);
+        (void)wait_for_timing();
+        guest_enter(&guest);
+        for (uint32_t samples = 1; samples < 8; samples++)
+                cr_assert_eq(ask(&guest, "a", samples, text, sizeof(text)), 0, "%s\n%s", text, world_log(&world));
+        cr_expect_lt(ask(&guest, "b", 1, text, sizeof(text)), 0, "it is still being timed");
+        unlink(file);
+        expect_back(&guest, "b");
+        guest_leave(&guest);
+        world_stop(&world);
+        unsetenv("FAKE_CUDA_STANDS");
+}
+
 static void expect_lie(const char *how, const char *words)
 {
         use_fake();

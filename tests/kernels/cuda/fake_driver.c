@@ -658,6 +658,8 @@ static CUresult CUDAAPI fake_event_query(CUevent handle)
 
         ENTER(event_query);
         event = fake_get_object(handle, OBJECT_EVENT);
+        if (!(event->flags & CU_EVENT_DISABLE_TIMING) && fake.options.stands && fake.options.stands())
+                return fake_leave(CUDA_ERROR_NOT_READY);
         if (sl_split_mix_next(&fake.random) % 2)
                 step();
         return fake_leave(event->completed == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
@@ -667,8 +669,6 @@ static CUresult CUDAAPI fake_event_elapsed_time(float *ret_ms, CUevent from, CUe
 {
         struct object *begin, *end;
 
-        if (fake.options.timed)
-                fake.options.timed();
         ENTER(event_elapsed_time);
         begin = fake_get_object(from, OBJECT_EVENT);
         end = fake_get_object(to, OBJECT_EVENT);

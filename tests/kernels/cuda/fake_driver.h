@@ -35,7 +35,7 @@ struct fake_cuda_options {
         const struct fake_cuda_kernel *kernels;
         size_t n_kernels;
         bool writes_values;  /* streams can write to memory of the host */
-        void (*timed)(void); /* called when somebody asks how long something took; NULL */
+        bool (*stands)(void); /* asked with each query of an event by which something is timed: true, nothing has ended; NULL: no */
         uint64_t seed;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
- * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a
- * graph, from 1 on, at which the device is lost. While there is a file FAKE_CUDA_STANDS, nobody hears what anything took: who asks
- * is then called "timing". FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
+ * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a graph,
+ * from 1 on, at which the device is lost. While there is a file FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then
+ * called "timing". FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
  */
 #include "fake_driver.h"
 
@@ -46,15 +46,14 @@ static void know_kernels(struct fake_cuda_options *options)
 }
 #endif
 
-static void stand(void)
+static bool stands(void)
 {
         const char *file = getenv("FAKE_CUDA_STANDS");
 
         if (!file || access(file, F_OK) < 0)
-                return;
+                return false;
         prctl(PR_SET_NAME, "timing");
-        while (access(file, F_OK) == 0)
-                usleep(1000);
+        return true;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -64,7 +63,7 @@ __attribute__((constructor)) static void begin(void)
         options.n_devices = (int)number("FAKE_CUDA_DEVICES", 1);
         options.major = (int)number("FAKE_CUDA_MAJOR", 9);
         options.memory_bytes = number("FAKE_CUDA_MEMORY", 1ull << 30);
-        options.timed = stand;
+        options.stands = stands;
         know_kernels(&options);
         fake_cuda_begin(&options, &driver);
         if (getenv("FAKE_CUDA_LOSE_AT"))
