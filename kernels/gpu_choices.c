@@ -121,15 +121,21 @@ static int check_texts(const struct sl_gpu_identity *identity, struct sl_error *
                        : sl_error_set(error, EBADMSG, "the name of a GPU or its driver in a file of choices does not end");
 }
 
+/* It lies behind the tables, and ends at its last byte. */
+static bool is_text(const struct header *header, const struct row *row)
+{
+        const char *text;
+
+        if (!sl_range_inside(row->text, row->text_bytes, header->bytes) || row->text < tables_bytes(header->facts.n_choices))
+                return false;
+        text = (const char *)header + row->text;
+        return memchr(text, 0, row->text_bytes) == text + row->text_bytes - 1;
+}
+
 static bool is_row(const struct header *header, const struct row *row)
 {
-        const char *text = (const char *)header + row->text;
-
-        if (row->has_algorithm > 1 || row->workspace_bytes > SL_GPU_CHOICE_WORKSPACE_MAX)
-                return false;
-        return !row->text_bytes ||
-               (sl_range_inside(row->text, row->text_bytes, header->bytes) && row->text >= tables_bytes(header->facts.n_choices) &&
-                       memchr(text, 0, row->text_bytes) == text + row->text_bytes - 1);
+        return row->has_algorithm <= 1 && row->workspace_bytes <= SL_GPU_CHOICE_WORKSPACE_MAX &&
+               (!row->text_bytes || is_text(header, row));
 }
 
 static int check_rows(const struct header *header, struct sl_error *error)
