@@ -108,8 +108,9 @@ static int read_rows(const struct sl_blob *blob, const struct header *header, st
         for (uint32_t i = 0; i < header->n && r == 0; i++) {
                 memcpy(&row, rows + i * sizeof(row), sizeof(row));
                 r = check_row(header, &row, left, error);
-                if (r == 0)
-                        r = read_candidate(&row, text, &record->candidates[i], error);
+                if (r < 0)
+                        break;
+                r = read_candidate(&row, text, &record->candidates[i], error);
                 text += row.text_bytes;
                 left -= row.text_bytes;
         }
