@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static const char *const use_names[SL_GPU_USES] = {"weights", "workspaces", "ports", "pools"};
+static const char *const use_names[SL_GPU_USES] = {"weights", "workspaces", "ports", "pools", "accumulation"};
 
 uint64_t sl_gpu_memory_used(const struct sl_gpu_memory *memory)
 {
@@ -22,12 +22,12 @@ static int refuse(const struct sl_gpu_memory *memory, enum sl_gpu_use use, uint6
 {
         return sl_error_set(error, ENOMEM,
                 "model \"%s\": %llu bytes for its %s are wanted on %s, %llu are free: %llu of its bound of %llu are in use "
-                "(weights "
-                "%llu, workspaces %llu, ports %llu, pools %llu)",
+                "(weights %llu, workspaces %llu, ports %llu, pools %llu, accumulation %llu)",
                 owner, (unsigned long long)bytes, use_names[use], memory->device, (unsigned long long)free_bytes,
                 (unsigned long long)sl_gpu_memory_used(memory), (unsigned long long)memory->limit,
                 (unsigned long long)memory->used[SL_GPU_WEIGHTS], (unsigned long long)memory->used[SL_GPU_WORKSPACES],
-                (unsigned long long)memory->used[SL_GPU_PORTS], (unsigned long long)memory->used[SL_GPU_POOLS]);
+                (unsigned long long)memory->used[SL_GPU_PORTS], (unsigned long long)memory->used[SL_GPU_POOLS],
+                (unsigned long long)memory->used[SL_GPU_ACCUMULATION]);
 }
 
 int sl_gpu_memory_take(struct sl_gpu_memory *memory, enum sl_gpu_use use, uint64_t bytes, uint64_t there, const char *owner,

@@ -11,10 +11,11 @@
 struct sl_error;
 
 enum sl_gpu_use {
-        SL_GPU_WEIGHTS,    /* constants of plans, once for all workers */
-        SL_GPU_WORKSPACES, /* intermediates, one for each worker */
-        SL_GPU_PORTS,      /* what graphs read and write, results that are on their way */
-        SL_GPU_POOLS,      /* samples that have come */
+        SL_GPU_WEIGHTS,      /* constants of plans, once for all workers */
+        SL_GPU_WORKSPACES,   /* intermediates, one for each worker */
+        SL_GPU_PORTS,        /* what graphs read and write, results that are on their way */
+        SL_GPU_POOLS,        /* samples that have come */
+        SL_GPU_ACCUMULATION, /* predictions that wait for those of other members */
         SL_GPU_USES,
 };
 

@@ -278,7 +278,7 @@ static bool take_samples(struct sl_gpu_worker *w, struct slot *slot)
                 for (uint32_t i = 0; i < w->info->n_inputs; i++)
                         inputs[i] = (const char *)piece->inputs[i] + fragment.in_piece * w->input_bytes[i];
                 r = sl_pool_put(w->pool, inputs, fragment.samples, &position, NULL);
-                slot->staged |= !piece->reached;
+                slot->staged |= !piece->reached && !piece->stays;
         }
         if (r == 0)
                 r = sl_pool_take(w->pool, slot->samples, w->stream, &slot->batch, NULL);
@@ -301,6 +301,18 @@ static CUresult return_whole(struct sl_gpu_worker *w, const struct slot *slot)
         return result;
 }
 
+static CUresult return_fragment(struct sl_gpu_worker *w, const struct slot *slot, const struct sl_job_fragment *f, uint32_t output)
+{
+        const struct sl_gpu_piece *piece = &slot->job->pieces[f->piece];
+        char *to = (char *)piece->outputs[output] + f->in_piece * w->output_bytes[output];
+        CUdeviceptr from = slot->results[output] + f->in_launch * w->output_bytes[output];
+        size_t bytes = f->samples * w->output_bytes[output];
+
+        return piece->stays ? w->driver->memcpy_dtod_async((CUdeviceptr)to, from, bytes, w->results)
+                            : w->driver->memcpy_dtoh_async(to, from, bytes, w->results);
+}
+
+/* Of a launch that is staged, those that stay on the device. */
 static CUresult return_fragments(struct sl_gpu_worker *w, const struct slot *slot)
 {
         struct sl_job_walk walk = slot->walk;
@@ -309,10 +321,8 @@ static CUresult return_fragments(struct sl_gpu_worker *w, const struct slot *slo
 
         while (result == CUDA_SUCCESS && sl_job_walk_next(&walk, slot->job->samples, slot->samples, &fragment))
                 for (uint32_t i = 0; i < w->info->n_outputs && result == CUDA_SUCCESS; i++)
-                        result = w->driver->memcpy_dtoh_async(
-                                (char *)slot->job->pieces[fragment.piece].outputs[i] + fragment.in_piece * w->output_bytes[i],
-                                slot->results[i] + fragment.in_launch * w->output_bytes[i], fragment.samples * w->output_bytes[i],
-                                w->results);
+                        if (!slot->staged || slot->job->pieces[fragment.piece].stays)
+                                result = return_fragment(w, slot, &fragment, i);
         return result;
 }
 
@@ -342,7 +352,9 @@ static CUresult enqueue(struct sl_gpu_worker *w, const struct slot *slot)
         if (result == CUDA_SUCCESS)
                 result = driver->stream_wait_event(w->results, slot->computed, 0);
         if (result == CUDA_SUCCESS)
-                result = slot->staged ? return_whole(w, slot) : return_fragments(w, slot);
+                result = slot->staged ? return_whole(w, slot) : CUDA_SUCCESS;
+        if (result == CUDA_SUCCESS)
+                result = return_fragments(w, slot);
         if (result == CUDA_SUCCESS)
                 result = driver->memcpy_dtoh_async(slot->pinned + result_offset(slot, w->info->n_outputs),
                         slot->results[w->info->n_outputs], sizeof(uint32_t), w->results);
@@ -445,7 +457,7 @@ static void scatter(const struct sl_gpu_worker *w, const struct slot *slot)
         struct sl_job_fragment f = {.samples = 0};
 
         while (sl_job_walk_next(&walk, slot->job->samples, slot->samples, &f))
-                for (uint32_t i = 0; i < w->info->n_outputs; i++)
+                for (uint32_t i = 0; i < w->info->n_outputs && !slot->job->pieces[f.piece].stays; i++)
                         memcpy((char *)slot->job->pieces[f.piece].outputs[i] + f.in_piece * w->output_bytes[i],
                                 slot->pinned + result_offset(slot, i) + f.in_launch * w->output_bytes[i],
                                 f.samples * w->output_bytes[i]);

@@ -8,7 +8,7 @@
  *     worker's stream              | wait | graph: slots -> steps -> results | record |
  *     stream of results                                              | wait | copy to the client | done word | record |
  *
- * Results go straight to where the job says, if the device reaches that memory (host_region.h), else by way of pinned memory of the
+ * Results go straight to where the job says, memory of the device (gpu_accumulator.h) or of the host, if the device reaches that memory (host_region.h), else by way of pinned memory of the
  * worker. A stream waits only for events of other streams, never for anything that a client can write. The host sees a launch end
  * by its event, or by a word that the device writes behind its copies (D1, D2), with a look at the event now and then: a stream
  * that has failed writes nothing.
@@ -54,6 +54,7 @@ struct sl_gpu_piece {
         const void *const *inputs; /* [n_inputs] */
         void *const *outputs;      /* [n_outputs] */
         bool reached;              /* the device reaches its outputs: host_region.h */
+        bool stays;                /* its outputs are memory of the device */
 };
 
 /* What it points to stays until it has ended. */

@@ -151,10 +151,13 @@ struct request {
         struct sl_gpu_piece pieces[4];
         int32_t statuses[4];
         float y[4][SAMPLES][CLASSES];
+        float (*there)[SAMPLES][CLASSES]; /* the same on the device, for pieces that stay; NULL: none do */
 };
 
 static void fill_request(struct request *request, uint64_t chance)
 {
+        bool stays = request->there && chance >> 40 & 1;
+
         request->n = 1 + (uint32_t)chance % 4;
         memset(request->y, 0, sizeof(request->y));
         for (uint32_t i = 0; i < request->n; i++) {
@@ -162,8 +165,12 @@ static void fill_request(struct request *request, uint64_t chance)
                 request->samples[i] = 1 + (uint32_t)chance % 7;
                 request->first[i] = (uint32_t)(chance >> 16) % (SAMPLES - 7);
                 request->inputs[i][0] = x[request->first[i]];
-                request->outputs[i][0] = request->y[i];
-                request->pieces[i] = (struct sl_gpu_piece){request->inputs[i], request->outputs[i], chance >> 62 ? true : false};
+                request->outputs[i][0] = stays ? request->there[i] : request->y[i];
+                request->pieces[i] = (struct sl_gpu_piece){.inputs = request->inputs[i],
+                        .outputs = request->outputs[i],
+                        .reached = chance >> 62 ? true : false,
+                        .stays = stays};
+                stays = request->there && !stays;
         }
         request->job = (struct sl_gpu_job){
                 .pieces = request->pieces, .samples = request->samples, .statuses = request->statuses, .n_pieces = request->n};
@@ -176,8 +183,8 @@ static void check_request(const struct request *request)
                 cr_assert_eq(request->statuses[i], 0);
         for (uint32_t i = 0; i < request->n; i++)
                 for (uint32_t s = 0; s < request->samples[i]; s++)
-                        cr_assert_arr_eq(
-                                request->y[i][s], wanted[request->first[i] + s], sizeof(wanted[0]), "piece %u, sample %u", i, s);
+                        cr_assert_arr_eq(request->pieces[i].stays ? request->there[i][s] : request->y[i][s],
+                                wanted[request->first[i] + s], sizeof(wanted[0]), "piece %u, sample %u", i, s);
 }
 
 struct served {
@@ -227,8 +234,12 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
         struct sl_gpu_program *program = new_program(n_slots);
         struct sl_green *green;
         uint64_t random = seed;
+        CUdeviceptr there;
         uint32_t captures;
 
+        cr_assert_eq(driver.mem_alloc(&there, WORKERS * JOBS * sizeof(served[0].requests[0].y)), CUDA_SUCCESS);
+        for (uint32_t i = 0; i < WORKERS * JOBS; i++)
+                served[i / JOBS].requests[i % JOBS].there = (float(*)[SAMPLES][CLASSES])there + 4 * i;
         cr_assert_eq(sl_green_new(&greens, 25, NULL, &green, NULL), 0);
         for (uint32_t i = 0; i < WORKERS; i++) {
                 struct sl_gpu_worker_options options = options_of(program, batches[i]);
@@ -258,6 +269,7 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
                 sl_gpu_worker_free(served[i].worker);
         }
         sl_gpu_program_free(program);
+        driver.mem_free(there);
 }
 
 Test(worker, gives_each_job_what_ref_computes)
@@ -459,7 +471,7 @@ static void run_pieces(const int64_t *rows, const int32_t *expected, uint32_t ba
                 for (uint32_t i = 0; i < 3; i++) {
                         inputs[i][0] = &rows[first[i]];
                         outputs[i][0] = (round ? again : y)[first[i]];
-                        pieces[i] = (struct sl_gpu_piece){inputs[i], outputs[i], i % 2};
+                        pieces[i] = (struct sl_gpu_piece){.inputs = inputs[i], .outputs = outputs[i], .reached = i % 2};
                 }
                 cr_assert_eq(sl_gpu_worker_give(worker, &job), 0);
                 while (!sl_gpu_worker_poll(worker))

@@ -176,7 +176,7 @@ Test(gpu_memory, refuses_by_one_line_and_goes_on)
         cr_assert_eq(sl_gpu_memory_take(&memory, SL_GPU_WORKSPACES, 401, UINT64_MAX, "b", &error), -ENOMEM);
         cr_assert_str_eq(error.text, "model \"b\": 401 bytes for its workspaces are wanted on gpu:0 (Fake 0), 400 are free: 600 of "
                                      "its bound of 1000 are in "
-                                     "use (weights 600, workspaces 0, ports 0, pools 0)");
+                                     "use (weights 600, workspaces 0, ports 0, pools 0, accumulation 0)");
         cr_assert_eq(
                 sl_gpu_memory_take(&memory, SL_GPU_POOLS, 300, 299, "b", &error), -ENOMEM, "the device has less than the bound");
         cr_assert_eq(sl_gpu_memory_take(&memory, SL_GPU_WORKSPACES, 400, 400, "b", &error), 0);
