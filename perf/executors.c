@@ -164,7 +164,7 @@ static uint64_t round_trip_ns(struct bench *b, struct sl_executor *executor)
         while (!sl_executor_poll(executor, &job, &answer))
                 ;
         begun_ns = sl_clock_ns() - begun_ns;
-        sl_executor_answered(executor, answer.piece);
+        sl_executor_answered(executor, answer.slot, answer.piece);
         sl_accumulator_close(b->accumulator, (uint32_t)segment);
         return begun_ns;
 }

@@ -63,7 +63,8 @@ static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t 
                 sl_add_overflows(bytes, sl_instance_team_bytes(options->model->plan, batch_max, threads), &bytes))
                 return UINT64_MAX;
         if (options->own_process &&
-                sl_add_overflows(bytes, sl_process_executor_bytes(options->model->plan, batch_max, open_bytes(options)), &bytes))
+                sl_add_overflows(bytes,
+                        sl_process_executor_bytes(options->model->plan, batch_max, open_bytes(options), options->on_gpu), &bytes))
                 return UINT64_MAX;
         return bytes;
 }

@@ -7,6 +7,7 @@
 #include "busy.h"
 #include "channel.h"
 #include "ensemble.h"
+#include "executor.h"
 #include "model.h"
 #include "places.h"
 #include "probe.h"
@@ -51,6 +52,24 @@ void sl_broadcaster_withdraw(struct sl_request *request)
         stop_waiting(request);
 }
 
+/* 1 + the GPU in whose process all workers of all members are; 0: they are not, or nothing is combined. */
+static uint32_t gpu_of(const struct sl_ensemble *ensemble)
+{
+        const struct sl_workers *first = &ensemble->members[0]->workers;
+        uint32_t gpu = first->n && !ensemble->assembly.direct ? first->list[0]->gpu : 0;
+
+        for (uint32_t m = 0; m < ensemble->assembly.n_members && gpu; m++) {
+                const struct sl_workers *workers = &ensemble->members[m]->workers;
+
+                if (!workers->n)
+                        return 0;
+                for (uint32_t i = 0; i < workers->n; i++)
+                        if (workers->list[i]->gpu != gpu)
+                                return 0;
+        }
+        return gpu;
+}
+
 /* Its id goes to every member. */
 static void send_segment(const struct sl_broadcast *broadcast, const struct sl_request *request, uint32_t segment, uint32_t samples)
 {
@@ -82,6 +101,7 @@ static int broadcast_segment(const struct sl_broadcast *broadcast, const struct 
 
         if (segment < 0)
                 return segment;
+        sl_accumulator_segment(broadcast->accumulator, (uint32_t)segment)->gpu = gpu_of(ensemble);
         send_segment(broadcast, request, (uint32_t)segment, decision->samples);
         SL_PROBE(
                 segment_broadcast, request->queue->channel->id, request->queue->number, request->index, segment, decision->samples);

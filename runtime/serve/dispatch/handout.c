@@ -76,13 +76,23 @@ static void fill(struct sl_handout *handout, uint32_t samples, const struct sl_e
         SL_PROBE(job_given, handout->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taking.taken);
 }
 
+/* A job that rests takes a place and no time; who has no place left is not idle. */
+static struct sl_policy_worker own_worker_shown(const struct sl_executor *worker)
+{
+        uint32_t jobs = sl_executor_computing(worker), left = worker->jobs_max - sl_executor_jobs(worker);
+
+        return (struct sl_policy_worker){.batch_max = worker->batch_max, .jobs = jobs || left ? jobs : 1, .jobs_max = jobs + left};
+}
+
 static struct sl_policy_worker worker_shown(const struct sl_executor *worker)
 {
         const struct sl_carrier *carrier = worker->carrier;
 
-        return (struct sl_policy_worker){.batch_max = worker->batch_max,
-                .jobs = carrier ? sl_carrier_jobs(carrier, worker) : sl_executor_jobs(worker),
-                .jobs_max = carrier ? sl_carrier_jobs_max(carrier) : SL_EXECUTOR_JOBS_MAX};
+        if (carrier)
+                return (struct sl_policy_worker){.batch_max = worker->batch_max,
+                        .jobs = sl_carrier_jobs(carrier, worker),
+                        .jobs_max = sl_carrier_jobs_max(carrier)};
+        return own_worker_shown(worker);
 }
 
 static void look(const struct sl_handout *handout, struct sl_look *ret_look, struct sl_policy_view *ret_view)

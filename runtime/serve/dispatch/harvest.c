@@ -123,14 +123,18 @@ static void hear(
 
 /*
  * Its process is gone. What it had not begun, as it says, goes to another; what it had is run again once, where the configuration
- * says so. What has been lost several times fails, whatever was said.
+ * says so. What has been lost several times fails, whatever was said, and so does what was combined there, if a part of that is
+ * lost.
  */
 static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *lost)
 {
         const struct sl_piece *piece = &job->pieces[lost->piece];
         const struct sl_request *request = request_of(d, piece);
+        const struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, piece->segment);
         bool computing = lost->lost == SL_LOST_COMPUTING;
 
+        if (atomic_load_explicit(&segment->unstaged, memory_order_relaxed))
+                return false;
         if (request->verdict || piece->losses + 1 >= LOSSES_MAX || (computing && (!model->reruns || piece->reruns)))
                 return false;
         return sl_scheduler_return(&model->scheduler,
@@ -176,7 +180,7 @@ static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, stru
                 learn_service_time(d, model, worker, prediction);
                 hear(d, worker, job, prediction);
         }
-        if (sl_executor_answered(worker, prediction->piece))
+        if (sl_executor_answered(worker, prediction->slot, prediction->piece))
                 end_job(worker, priority);
 }
 

@@ -226,10 +226,13 @@ int sl_accumulator_open(struct sl_accumulator *a, struct sl_work *work, uint32_t
         segment->samples = samples;
         segment->staging = (struct sl_place){.offset = offset, .region = a->staging_region};
         segment->staging_bytes = bytes;
-        segment->unanswered = samples * assembly->n_members;
+        segment->gpu = 0;
+        segment->expected = segment->unanswered = samples * assembly->n_members;
         /* Relaxed: the job that names this segment is published by a mailbox (B1). */
         atomic_store_explicit(&segment->missing, samples * assembly->n_members, memory_order_relaxed);
         atomic_store_explicit(&segment->failures, 0, memory_order_relaxed);
+        atomic_store_explicit(&segment->combined, 0, memory_order_relaxed);
+        atomic_store_explicit(&segment->unstaged, 0, memory_order_relaxed);
         atomic_store_explicit(verdict_of(a, id), 0, memory_order_relaxed);
         link_segment(a, work, id);
         SL_WALK(sl_accumulator_walk(a, id));
@@ -340,11 +343,38 @@ static void combine_output(const struct sl_accumulator *a, const struct sl_segme
         });
 }
 
-static void combine(const struct sl_accumulator *a, const struct sl_segment *segment)
+struct sl_place sl_accumulator_result(const struct sl_accumulator *a, const struct sl_piece *piece, uint32_t output)
+{
+        const struct sl_segment *segment = &a->segments[piece->segment];
+
+        return skip_samples(segment->work->outputs[output], segment->start + piece->first);
+}
+
+/* Relaxed: P1 of the same piece follows. */
+void sl_accumulator_note_combined(struct sl_accumulator *a, const struct sl_piece *piece)
+{
+        struct sl_segment *segment = &a->segments[piece->segment];
+
+        atomic_fetch_add_explicit(&segment->unstaged, piece->samples, memory_order_relaxed);
+        if (piece->member == 0)
+                atomic_fetch_add_explicit(&segment->combined, piece->samples, memory_order_relaxed);
+}
+
+static void combine_here(const struct sl_accumulator *a, const struct sl_segment *segment)
 {
         for (uint32_t i = 0; i < segment->work->assembly->n_outputs; i++)
                 combine_output(a, segment, i);
+}
+
+/* Return: 0; -EIO: of what was combined elsewhere a part has not come. */
+static int combine(const struct sl_accumulator *a, const struct sl_segment *segment)
+{
+        if (!atomic_load_explicit(&segment->unstaged, memory_order_relaxed))
+                combine_here(a, segment);
+        else if (atomic_load_explicit(&segment->combined, memory_order_relaxed) != segment->samples)
+                return -EIO;
         SL_PROBE(segment_combined, (uint32_t)(segment - a->segments), segment->samples, segment->work->assembly->n_members);
+        return 0;
 }
 
 int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t samples, int status)
@@ -361,9 +391,7 @@ int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t sampl
                 return 1;
         if (deadline_ns && sl_clock_ns() >= deadline_ns)
                 return -ETIME;
-        if (segment->staging_bytes)
-                combine(a, segment);
-        return 1;
+        return segment->staging_bytes && combine(a, segment) < 0 ? -EIO : 1;
 }
 
 bool sl_accumulator_delivered(const struct sl_accumulator *a, uint32_t id)

@@ -25,6 +25,7 @@
 struct sl_assembly;
 struct sl_job;
 struct sl_made_output;
+struct sl_piece;
 
 /* A request as it looks to those who assemble its outputs. Filled before its first segment, and left alone until the last is
  * closed. */
@@ -44,11 +45,16 @@ struct sl_segment {
         uint32_t start, samples;   /* of the request: [start, start + samples) */
         _Atomic uint32_t missing;  /* samples, of each member, whose prediction is not staged (P1) */
         _Atomic uint32_t failures; /* pieces that could not be predicted: nothing is combined */
+        _Atomic uint32_t
+                combined; /* samples, of member 0, whose result stands in the client's outputs: it was combined elsewhere */
+        _Atomic uint32_t unstaged; /* samples, of each member, that were, and have no prediction in the staging */
         struct sl_place staging;   /* [member][output][samples...]; bytes 0 when members write into the client's outputs */
         uint64_t staging_bytes;
 
         /* dispatcher */
-        uint32_t unanswered;     /* samples, of each member */
+        uint32_t gpu;            /* 1 + the GPU whose process may combine it; 0: it is combined here */
+        uint32_t expected;       /* samples, of each member */
+        uint32_t unanswered;     /* of them */
         uint32_t next, previous; /* of the same work; next: of those that are free */
 };
 
@@ -96,10 +102,26 @@ uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32
 void sl_accumulator_add_piece(struct sl_accumulator *accumulator, struct sl_job *job, uint32_t segment, uint32_t member,
         uint32_t first, uint32_t samples);
 
+/* Dispatcher: no member's prediction of it has been delivered. */
+static inline bool sl_accumulator_is_untouched(const struct sl_segment *segment)
+{
+        return atomic_load_explicit(&segment->missing, memory_order_relaxed) == segment->expected;
+}
+
+/* Dispatcher: where the result of the piece's samples is to stand, that of its first. */
+struct sl_place sl_accumulator_result(const struct sl_accumulator *accumulator, const struct sl_piece *piece, uint32_t output);
+
+/*
+ * Sender, before it delivers the piece: its process has combined the segment. Member 0's pieces come with the result, which stands
+ * in the client's outputs now; those of others with nothing.
+ */
+void sl_accumulator_note_combined(struct sl_accumulator *accumulator, const struct sl_piece *piece);
+
 /*
  * Sender (P1, P2): predictions of @samples samples by one member are in their places, or @status says why there are none.
  * Return: 0: others are missing; 1: these were the last, and the result stands in the client's outputs, unless a piece failed
- * or the request has been given up; -ETIME: the last, but the deadline has passed and nothing was combined.
+ * or the request has been given up; -ETIME: the last, but the deadline has passed and nothing was combined; -EIO: a process has
+ * combined it, and ended before it had answered everything: a part of the predictions is nowhere.
  */
 int sl_accumulator_deliver(struct sl_accumulator *accumulator, uint32_t segment, uint32_t samples, int status);
 

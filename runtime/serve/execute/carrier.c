@@ -89,6 +89,7 @@ bool sl_carrier_poll(
         if (!carrier->class->poll || !carrier->class->poll(carrier, ret_prediction))
                 return false;
         lane = carrier->lanes[ret_prediction->lane];
+        ret_prediction->slot = (uint8_t)lane->oldest;
         *ret_lane = lane;
         *ret_job = lane->slots[lane->oldest].job;
         return true;

@@ -6,14 +6,16 @@
 #include <stddef.h>
 #include <string.h>
 
-void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t n_inputs, uint32_t n_outputs)
+void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t jobs_max, uint32_t n_inputs, uint32_t n_outputs)
 {
         unsigned char *memory = jobs;
 
+        SL_ASSERT(jobs_max <= SL_EXECUTOR_SLOTS_MAX);
+        executor->jobs_max = jobs_max;
         executor->cores = 1;
         executor->samples_max = UINT32_MAX;
         executor->wake_fd = -1;
-        for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++) {
+        for (uint32_t i = 0; i < jobs_max; i++) {
                 struct sl_job *job = (struct sl_job *)(memory + i * sl_job_bytes(n_inputs, n_outputs));
 
                 job->n_inputs = n_inputs;
@@ -40,16 +42,21 @@ struct sl_executor *sl_executor_free(struct sl_executor *executor)
         return NULL;
 }
 
-static uint32_t slot_after(const struct sl_executor *executor, uint32_t jobs)
+/* Behind the last one that is given, where jobs end in order. Before: there is one. */
+static uint32_t free_slot(const struct sl_executor *executor)
 {
-        return (executor->oldest + jobs) % SL_EXECUTOR_JOBS_MAX;
+        uint32_t slot = executor->oldest;
+
+        while (executor->slots[slot].unanswered)
+                slot = (slot + 1) % executor->jobs_max;
+        return slot;
 }
 
 struct sl_job *sl_executor_job(struct sl_executor *executor)
 {
-        if (executor->n_given == SL_EXECUTOR_JOBS_MAX)
+        if (executor->n_given == executor->jobs_max)
                 return NULL;
-        struct sl_job *job = executor->slots[slot_after(executor, executor->n_given)].job;
+        struct sl_job *job = executor->slots[free_slot(executor)].job;
 
         job->n_pieces = 0;
         job->is_light = false;
@@ -58,10 +65,10 @@ struct sl_job *sl_executor_job(struct sl_executor *executor)
 
 void sl_executor_give(struct sl_executor *executor, struct sl_wait *from)
 {
-        uint32_t slot = slot_after(executor, executor->n_given);
+        uint32_t slot = free_slot(executor);
         struct sl_given_job *given = &executor->slots[slot];
 
-        SL_ASSERT(executor->n_given < SL_EXECUTOR_JOBS_MAX && given->job->n_pieces > 0);
+        SL_ASSERT(executor->n_given < executor->jobs_max && given->job->n_pieces > 0);
         given->unanswered = given->job->n_pieces;
         memset(given->answered, 0, sizeof(given->answered));
         executor->n_given++;
@@ -72,19 +79,30 @@ bool sl_executor_poll(struct sl_executor *executor, struct sl_job **ret_job, str
 {
         if (!executor->class->poll(executor, ret_prediction))
                 return false;
-        *ret_job = executor->slots[executor->oldest].job;
+        if (!executor->class->names_the_job)
+                ret_prediction->slot = (uint8_t)executor->oldest;
+        *ret_job = executor->slots[ret_prediction->slot].job;
         return true;
 }
 
-bool sl_executor_answered(struct sl_executor *executor, uint32_t piece)
+/* To the next one that is given, if any is. */
+static void move_oldest(struct sl_executor *executor)
 {
-        struct sl_given_job *given = &executor->slots[executor->oldest];
+        do
+                executor->oldest = (executor->oldest + 1) % executor->jobs_max;
+        while (executor->n_given && !executor->slots[executor->oldest].unanswered);
+}
+
+bool sl_executor_answered(struct sl_executor *executor, uint32_t slot, uint32_t piece)
+{
+        struct sl_given_job *given = &executor->slots[slot];
 
         SL_ASSERT(executor->n_given > 0 && piece < given->job->n_pieces && !(given->answered[piece / 64] >> piece % 64 & 1));
         given->answered[piece / 64] |= 1ull << piece % 64;
         if (--given->unanswered)
                 return false;
-        executor->oldest = slot_after(executor, 1);
         executor->n_given--;
+        if (slot == executor->oldest)
+                move_oldest(executor);
         return true;
 }

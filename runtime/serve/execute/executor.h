@@ -30,16 +30,18 @@ struct sl_model;
 struct sl_wait;
 struct sl_worker_stats;
 
-/* Jobs that one can have: the next lies ready when one ends. */
-#define SL_EXECUTOR_JOBS_MAX 2
+/* Jobs that one can have: the next lies ready when one ends. On a GPU several are computed at once. */
+#define SL_EXECUTOR_JOBS_MAX  2
+#define SL_EXECUTOR_SLOTS_MAX 4
 
 struct sl_executor_class {
-        const char *name;  /* "thread", "inline", "process" */
-        bool is_immediate; /* give() returns when the job is computed: its time is the giver's */
+        const char *name;   /* "thread", "inline", "process" */
+        bool is_immediate;  /* give() returns when the job is computed: its time is the giver's */
+        bool names_the_job; /* its answers say of which job they are, and come in any order of jobs */
 
         /* The job is that of the slot. @from: the giver's own wait, or NULL. */
         void (*give)(struct sl_executor *executor, uint32_t slot, struct sl_wait *from);
-        /* The next answer: of the oldest job, as jobs are done in the order in which they are given. */
+        /* The next answer: of the oldest job, where jobs are done in the order in which they are given. */
         bool (*poll)(struct sl_executor *executor, struct sl_prediction *ret_prediction);
         /* Is there one? seq_cst, for the last look before a sleep (wait/bell.h). */
         bool (*waiting)(struct sl_executor *executor);
@@ -55,6 +57,8 @@ struct sl_executor {
         const struct sl_executor_class *class;
         uint32_t batch_max;   /* samples of its largest batch */
         uint32_t samples_max; /* of a job */
+        uint32_t jobs_max;    /* that it can have: SL_EXECUTOR_JOBS_MAX, or up to SL_EXECUTOR_SLOTS_MAX */
+        uint32_t gpu;         /* 1 + the GPU whose process can combine what members make in it; 0: none */
         int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */
         struct sl_let *let;   /* where it runs; NULL: in its giver's thread */
         uint32_t cores;       /* of the let that a job takes; READY */
@@ -69,17 +73,18 @@ struct sl_executor {
         uint64_t first_ns;     /* what its first sample took; 0: none was run */
 
         /* dispatcher */
-        bool ended;               /* its class's poll() found that it has died: it answers what it has, and is given no more */
-        uint32_t n_given, oldest; /* slots [oldest, oldest + n_given) */
+        bool ended;       /* its class's poll() found that it has died: it answers what it has, and is given no more */
+        uint32_t resting; /* jobs that are computed and wait for what other members make, as it says: of n_given, or stale */
+        uint32_t n_given, oldest; /* slots [oldest, oldest + n_given), where jobs end in order */
         struct sl_given_job {
                 struct sl_job *job;
-                uint32_t unanswered; /* pieces */
+                uint32_t unanswered; /* pieces; 0: the slot is free */
                 uint64_t answered[SL_JOB_PIECES_MAX / 64];
-        } slots[SL_EXECUTOR_JOBS_MAX];
+        } slots[SL_EXECUTOR_SLOTS_MAX];
 };
 
-/* For classes. @jobs: memory for SL_EXECUTOR_JOBS_MAX times sl_job_bytes(), which stays the class's. */
-void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t n_inputs, uint32_t n_outputs);
+/* For classes. @jobs: memory for @jobs_max times sl_job_bytes(), which stays the class's. */
+void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t jobs_max, uint32_t n_inputs, uint32_t n_outputs);
 
 /* S1, and S2. Return: SL_EXECUTOR_*, or -errno: it cannot start. */
 void sl_executor_say(struct sl_executor *executor, int32_t state, uint64_t first_ns);
@@ -90,17 +95,17 @@ struct sl_executor *sl_executor_free(struct sl_executor *executor);
 
 /* ---- dispatcher ---- */
 
-/* The job to fill next: empty and not light, for this model. NULL: it has SL_EXECUTOR_JOBS_MAX. */
+/* The job to fill next: empty and not light, for this model. NULL: it has all that it can have. */
 struct sl_job *sl_executor_job(struct sl_executor *executor);
 
 /* Gives the job that was filled. */
 void sl_executor_give(struct sl_executor *executor, struct sl_wait *from);
 
-/* The next answer, and the job that it is about, which stays as it is until its last piece is marked as answered. */
+/* The next answer, and the job that it is about, in its slot, which stays as it is until its last piece is marked as answered. */
 bool sl_executor_poll(struct sl_executor *executor, struct sl_job **ret_job, struct sl_prediction *ret_prediction);
 
-/* True when that was the last piece of the oldest job, which is gone then. */
-bool sl_executor_answered(struct sl_executor *executor, uint32_t piece);
+/* True when that was the last piece of the slot's job, which is gone then. */
+bool sl_executor_answered(struct sl_executor *executor, uint32_t slot, uint32_t piece);
 
 static inline bool sl_executor_waiting(struct sl_executor *executor)
 {
@@ -117,4 +122,10 @@ static inline void sl_executor_listen(struct sl_executor *executor, bool listeni
 static inline uint32_t sl_executor_jobs(const struct sl_executor *executor)
 {
         return executor->n_given;
+}
+
+/* Of them, those that it computes or will. */
+static inline uint32_t sl_executor_computing(const struct sl_executor *executor)
+{
+        return executor->n_given - (executor->resting < executor->n_given ? executor->resting : executor->n_given);
 }

@@ -266,7 +266,7 @@ int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_
         self->memory = memory;
         self->runner = trial->runner;
         self->accumulator = accumulator;
-        sl_executor_init(&self->common, memory, info->n_inputs, info->n_outputs);
+        sl_executor_init(&self->common, memory, SL_EXECUTOR_JOBS_MAX, info->n_inputs, info->n_outputs);
         sl_executor_say(&self->common, SL_EXECUTOR_READY, 0);
         *ret_executor = &self->common;
         return 0;

@@ -82,11 +82,14 @@ enum { SL_LOST_WAITING = 1, SL_LOST_COMPUTING }; /* not begun; begun */
  * place.
  */
 struct sl_prediction {
-        uint32_t piece;        /* of the oldest job that is not answered */
+        uint32_t piece;        /* of its job */
         int32_t status;        /* 0; -ETIME, -ECANCELED: not computed; -EIO, -ERANGE, -E2BIG: the model failed */
-        uint8_t explained;     /* the job has words for why it failed */
+        uint8_t explained : 1; /* the job has words for why it failed */
+        uint8_t combined : 1;  /* with those of the other members, where they were computed: member 0's place has the result, theirs
+                                  have nothing */
         uint8_t lost;          /* SL_LOST_*: its process is gone with it, and nobody has delivered it; else 0 */
-        uint16_t lane;         /* of a carrier: whose it is (carrier.h) */
+        uint8_t lane;          /* of a carrier: whose it is (carrier.h) */
+        uint8_t slot;          /* of its job: the oldest one's, but of executors whose jobs end in any order */
         uint32_t batches;      /* launches that this answer accounts for */
         uint64_t started_ns;   /* the batch began to compute; 0 if it never did */
         uint64_t staged_ns;    /* the prediction was in its place */

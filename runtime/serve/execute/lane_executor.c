@@ -112,7 +112,7 @@ static int make_jobs(struct lane_executor *lane)
         lane->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(info->n_inputs, info->n_outputs));
         if (!lane->memory)
                 return -ENOMEM;
-        sl_executor_init(&lane->common, lane->memory, info->n_inputs, info->n_outputs);
+        sl_executor_init(&lane->common, lane->memory, SL_EXECUTOR_JOBS_MAX, info->n_inputs, info->n_outputs);
         for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++)
                 lane->jobs[i] = lane->common.slots[i].job;
         return 0;

@@ -41,8 +41,8 @@ struct sl_process_executor_options {
         uint64_t open_bytes;   /* room for each output that says only afterwards how large it is */
         uint64_t warmup_ns, spin_ns;
         bool background;
-        const struct sl_gpu_let *gpu; /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */
-        bool gpu_words; /* it writes itself that a launch has ended, where it can */
+        const struct sl_gpu_let *gpu;    /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */
+        bool gpu_words;                  /* it writes itself that a launch has ended, where it can */
         struct sl_gpu_tuning gpu_tuning; /* what is timed there of the plan's candidates */
         int choices_fd; /* what is known of that: a file of gpu_choices.h, borrowed while it is made; -1: nothing */
         bool asked;     /* a request of this user wanted the plan: */
@@ -54,7 +54,13 @@ struct sl_process_executor_options {
 };
 
 /* What it takes beside its instance and its pool: what it shares with the runtime. Pure. UINT64_MAX: more than can be said. */
-uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes);
+uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes, bool on_gpu);
+
+/* Jobs that it can have. */
+static inline uint32_t sl_process_executor_jobs(bool on_gpu)
+{
+        return on_gpu ? SL_EXECUTOR_SLOTS_MAX : SL_EXECUTOR_JOBS_MAX;
+}
 
 /* Starts the process. Return: 0; -ENOMEM, -EMFILE, -EAGAIN, -ENOENT, with a text. */
 int sl_process_executor_new(

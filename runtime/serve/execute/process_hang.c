@@ -26,9 +26,9 @@ void sl_process_note_busy(struct sl_process *p)
                 atomic_store_explicit(&p->busy, busy, memory_order_relaxed);
 }
 
-void sl_process_note_answer(struct sl_process *p, uint64_t now_ns)
+void sl_process_note_answer(struct sl_process *p, uint32_t slot, uint64_t now_ns)
 {
-        uint64_t given_ns = p->given_ns[p->common.oldest];
+        uint64_t given_ns = p->given_ns[slot];
         uint64_t took_ns = now_ns - (p->answered_ns > given_ns ? p->answered_ns : given_ns);
 
         p->answered_ns = now_ns;

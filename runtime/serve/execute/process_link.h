@@ -11,14 +11,15 @@
  *   (Z1) worker:  packets taken from the socket, then store-seq_cst heard.
  *   (Z2) runtime: load-acquire heard, then try to send what found no room.                  pairs with Z1
  *
- * A job's place is used again when all of its pieces have been answered, and the ring of answers has room for those of all jobs, so
- * that neither side ever waits for room. Who has nothing to do sleeps (shm/doorbell.h has the same protocol):
+ * A job lies in a slot, which is used again when all of its pieces have been answered; jobs on a GPU are in any order. A ring says
+ * in which slots the jobs that are given lie, and the ring of answers has room for those of all jobs, so that neither side ever
+ * waits for room. Who has nothing to do sleeps (shm/doorbell.h has the same protocol):
  *
  *   worker:   load rung; store-seq_cst sleeping = 1; packets; load-seq_cst given; futex wait on rung.
  *   runtime, behind X1 and packets that found no room: load-seq_cst sleeping; add 1 to rung; futex wake.
  *
- *   runtime:  store-seq_cst listening = 1; load-seq_cst answered, heard; wait for the descriptor.
- *   worker, behind Y1 and Z1: load-seq_cst listening; write to it.
+ *   runtime:  store-seq_cst listening = 1; load-seq_cst answered, heard, resting; wait for the descriptor.
+ *   worker, behind Y1, Z1 and resting: load-seq_cst listening; write to it.
  *
  * Beside them goes a socket of packets: the runtime says which regions to map, with a descriptor to read from, and which to forget;
  * the worker says once that it is ready, or why it cannot be. With the first packet to a worker on a GPU may come what is known of
@@ -61,11 +62,23 @@ struct sl_process_attach {
         uint32_t n_fds;
 };
 
-#define SL_PROCESS_ANSWERS (SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX)
+#define SL_PROCESS_ANSWERS (SL_EXECUTOR_SLOTS_MAX * SL_JOB_PIECES_MAX)
 _Static_assert((SL_PROCESS_ANSWERS & (SL_PROCESS_ANSWERS - 1)) == 0, "indices wrap with the ring");
+
+/*
+ * Of a piece whose segment may be combined where it is computed (runtime/cuda/gpu_accumulator.h): every member of its ensemble has
+ * its workers in this process, and nothing of the segment has been answered.
+ */
+struct sl_process_gather {
+        uint32_t segment_samples; /* 0: it may not */
+        uint16_t n_members;
+        uint16_t rule; /* enum sl_rule */
+        float weight;  /* of the piece's member, for WEIGHTED_MEAN */
+};
 
 struct sl_process_job {
         uint32_t maps; /* MAP packets sent before it */
+        struct sl_process_gather gathers[SL_JOB_PIECES_MAX];
         struct sl_job job;
 };
 
@@ -73,19 +86,21 @@ struct sl_process_order {
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t given; /* jobs, ever */
         _Atomic uint32_t rung;                              /* the futex word */
         _Atomic int32_t called;                             /* J1 of warm_up.h */
+        uint8_t slots[SL_EXECUTOR_SLOTS_MAX];               /* of the jobs given, in this order, as a ring */
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t listening;
-        alignas(SL_LINE_PAIR_BYTES) unsigned char jobs[]; /* [SL_EXECUTOR_JOBS_MAX], each of sl_process_job_bytes() */
+        alignas(SL_LINE_PAIR_BYTES) unsigned char jobs[]; /* [jobs_max of the executor], each of sl_process_job_bytes() */
 };
 
 struct sl_process_reply {
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t sleeping;
-        _Atomic uint32_t begun;                                /* jobs, ever, that it has looked at */
-        _Atomic uint32_t heard;                                /* packets, ever */
+        _Atomic uint32_t begun;   /* jobs, ever, that it has looked at */
+        _Atomic uint32_t heard;   /* packets, ever */
+        _Atomic uint32_t resting; /* jobs that are computed and wait for other members; a hint, which orders nothing */
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t answered; /* pieces, ever */
         alignas(SL_LINE_BYTES) struct sl_prediction answers[SL_PROCESS_ANSWERS];
-        struct sl_fault faults[SL_EXECUTOR_JOBS_MAX][SL_JOB_PIECES_MAX];
-        struct sl_made_output made[SL_EXECUTOR_JOBS_MAX][SL_MODEL_OUTPUTS_MAX];
-        alignas(SL_LINE_PAIR_BYTES) unsigned char staging[]; /* [SL_EXECUTOR_JOBS_MAX], each of sl_process_staging.job_bytes */
+        struct sl_fault faults[SL_EXECUTOR_SLOTS_MAX][SL_JOB_PIECES_MAX];
+        struct sl_made_output made[SL_EXECUTOR_SLOTS_MAX][SL_MODEL_OUTPUTS_MAX];
+        alignas(SL_LINE_PAIR_BYTES) unsigned char staging[]; /* [jobs_max of the executor], each of sl_process_staging.job_bytes */
 };
 
 static inline uint64_t sl_process_job_bytes(uint32_t n_inputs, uint32_t n_outputs)
@@ -126,14 +141,14 @@ struct sl_process_packet {
 struct sl_process_start {
         uint32_t kind;
         uint32_t batch_max;
-        uint32_t n_regions;  /* numbers; that of the staging is the next one */
-        uint32_t has_base;   /* there is a base plan */
-        uint32_t background; /* something is served meanwhile: the start gives way to it */
-        uint32_t fake;       /* predictions are zeros: job_runner.h */
-        uint32_t percent;    /* on a GPU: of its multiprocessors */
-        uint32_t gpu_words;  /* the same: the end of a launch is written by the device */
+        uint32_t n_regions;              /* numbers; that of the staging is the next one */
+        uint32_t has_base;               /* there is a base plan */
+        uint32_t background;             /* something is served meanwhile: the start gives way to it */
+        uint32_t fake;                   /* predictions are zeros: job_runner.h */
+        uint32_t percent;                /* on a GPU: of its multiprocessors */
+        uint32_t gpu_words;              /* the same: the end of a launch is written by the device */
         struct sl_gpu_tuning gpu_tuning; /* the same: what is timed */
-        int32_t parent;      /* process id of the runtime */
+        int32_t parent;                  /* process id of the runtime */
         uint64_t order_bytes, reply_bytes, verdicts_bytes;
         uint64_t memory_bytes; /* that its instance and its pool take */
         uint64_t spin_ns, warmup_ns;

@@ -9,6 +9,8 @@
  */
 #include "process_state.h"
 
+#include "accumulator.h"
+#include "assembly.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "process_packet.h"
@@ -62,10 +64,25 @@ static struct sl_place staged_place(const struct sl_process *p, uint32_t slot, u
         };
 }
 
+/* Whether, and how, the piece's prediction may stay with those of the other members. */
+static struct sl_process_gather gather_of(const struct sl_process *p, const struct sl_piece *piece)
+{
+        const struct sl_segment *segment = sl_accumulator_segment(p->options.accumulator, piece->segment);
+        const struct sl_assembly *assembly = segment->work->assembly;
+
+        if (!p->common.gpu || segment->gpu != p->common.gpu || !sl_accumulator_is_untouched(segment))
+                return (struct sl_process_gather){0};
+        return (struct sl_process_gather){.segment_samples = segment->samples,
+                .n_members = (uint16_t)assembly->n_members,
+                .rule = (uint16_t)assembly->rule,
+                .weight = assembly->weights[piece->member]};
+}
+
 /* As the worker sees it: the same pieces, with places of its own for what it makes. */
 static void copy_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
 {
-        struct sl_job *copy = &sl_process_order_job(p->order, job, slot)->job;
+        struct sl_process_job *ordered = sl_process_order_job(p->order, job, slot);
+        struct sl_job *copy = &ordered->job;
         uint32_t samples = 0;
 
         copy->n_pieces = job->n_pieces;
@@ -77,6 +94,7 @@ static void copy_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
                 memcpy(sl_job_inputs(copy, i), sl_job_inputs(job, i), job->n_inputs * sizeof(struct sl_place));
                 for (uint32_t k = 0; k < job->n_outputs; k++)
                         sl_job_outputs(copy, i)[k] = staged_place(p, slot, k, samples);
+                ordered->gathers[i] = gather_of(p, &job->pieces[i]);
                 samples += job->pieces[i].samples;
         }
         for (uint32_t k = 0; k < job->n_outputs; k++)
@@ -96,7 +114,7 @@ void sl_process_wake(struct sl_process *p)
 /* Return: 0; -EAGAIN it is held; -errno. */
 static int give_next(struct sl_process *p)
 {
-        uint32_t slot = p->given % SL_EXECUTOR_JOBS_MAX;
+        uint32_t slot = p->filled_slots[p->given % SL_EXECUTOR_SLOTS_MAX];
         struct sl_job *job = p->common.slots[slot].job;
         int r = send_regions(p, job);
 
@@ -104,6 +122,7 @@ static int give_next(struct sl_process *p)
                 return r;
         sl_process_order_job(p->order, job, slot)->maps = p->maps;
         p->given_ns[slot] = sl_clock_ns();
+        p->order->slots[p->given % SL_EXECUTOR_SLOTS_MAX] = (uint8_t)slot;
         atomic_store_explicit(&p->order->given, ++p->given, memory_order_seq_cst); /* X1 */
         return 0;
 }
@@ -122,9 +141,9 @@ static void give_filled(struct sl_process *p)
 
 void sl_process_order(struct sl_process *p, uint32_t slot)
 {
-        SL_ASSERT(slot == p->filled % SL_EXECUTOR_JOBS_MAX);
         copy_job(p, slot, p->common.slots[slot].job);
-        p->filled++;
+        p->filled_slots[p->filled % SL_EXECUTOR_SLOTS_MAX] = (uint8_t)slot;
+        p->numbers[slot] = p->filled++;
         sl_process_note_busy(p);
         sl_warm_up_call(&p->order->called);
         give_filled(p);

@@ -22,9 +22,9 @@ struct sl_process {
         struct sl_process_order *order;
         struct sl_process_reply *reply;
         int socket_fd, pid_fd;
-        pid_t pid;       /* 0: it has been reaped, or never was; on a GPU always */
+        pid_t pid;                /* 0: it has been reaped, or never was; on a GPU always */
         struct sl_gpu_host *host; /* whose process it shares, on a GPU; else NULL */
-        char ended[160]; /* why; written before S1 */
+        char ended[160];          /* why; written before S1 */
 
         /* control: on a GPU */
         bool timing, has_choices;
@@ -36,19 +36,21 @@ struct sl_process {
         uint32_t looks; /* one after another in which it had a job and `taken` was the same */
 
         /* dispatcher */
-        void *memory;     /* of the jobs, which only this process writes to */
-        uint32_t *mapped; /* [regions]: serial that the worker has; 0: none */
-        uint32_t maps;    /* sent */
-        uint32_t filled;  /* jobs, ever: n_given of them have not been answered; job i is that of slot i % SL_EXECUTOR_JOBS_MAX */
-        uint32_t given;   /* of them, those that the worker has been told of */
-        uint32_t heard;   /* packets, as the worker said before the last try to give the others */
-        bool distrusted;  /* it has answered what cannot be: nothing of it is believed any more */
-        _Atomic uint32_t taken;      /* answers; read by control, as the next two */
-        _Atomic bool busy;           /* it has a job */
-        _Atomic uint64_t slowest_ns; /* of its answers */
-        uint64_t answered_ns;        /* the last of them */
-        uint64_t given_ns[SL_EXECUTOR_JOBS_MAX];
-        uint32_t unaccounted[SL_EXECUTOR_JOBS_MAX]; /* samples of the slot's job that no answer has accounted for */
+        void *memory;                                /* of the jobs, which only this process writes to */
+        uint32_t *mapped;                            /* [regions]: serial that the worker has; 0: none */
+        uint32_t maps;                               /* sent */
+        uint32_t filled;                             /* jobs, ever: n_given of them have not been answered */
+        uint32_t given;                              /* of them, those that the worker has been told of */
+        uint8_t filled_slots[SL_EXECUTOR_SLOTS_MAX]; /* of the jobs filled, in this order, as a ring */
+        uint32_t numbers[SL_EXECUTOR_SLOTS_MAX];     /* of the slots' jobs, of all that were filled: from 0 on */
+        uint32_t heard;                              /* packets, as the worker said before the last try to give the others */
+        bool distrusted;                             /* it has answered what cannot be: nothing of it is believed any more */
+        _Atomic uint32_t taken;                      /* answers; read by control, as the next two */
+        _Atomic bool busy;                           /* it has a job */
+        _Atomic uint64_t slowest_ns;                 /* of its answers */
+        uint64_t answered_ns;                        /* the last of them */
+        uint64_t given_ns[SL_EXECUTOR_SLOTS_MAX];
+        uint32_t unaccounted[SL_EXECUTOR_SLOTS_MAX]; /* samples of the slot's job that no answer has accounted for */
 };
 
 static inline struct sl_process *sl_process_of(const struct sl_executor *executor)
@@ -65,9 +67,9 @@ bool sl_process_order_waits(const struct sl_process *process);
 /* Gives what was held, if it can. */
 void sl_process_order_again(struct sl_process *process);
 
-/* Dispatcher: whether it has a job may have changed; an answer has come, of the oldest job. */
+/* Dispatcher: whether it has a job may have changed; an answer has come, of the slot's job. */
 void sl_process_note_busy(struct sl_process *process);
-void sl_process_note_answer(struct sl_process *process, uint64_t now_ns);
+void sl_process_note_answer(struct sl_process *process, uint32_t slot, uint64_t now_ns);
 
 /* Shares memory with a new process and tells it what to do. Return: 0; -errno with a text. */
 int sl_process_start(struct sl_process *process, struct sl_error *error);

@@ -67,7 +67,7 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         uint32_t segment = job->pieces[prediction->piece].segment;
 
         sl_sender_deliver(accumulator, job, lane->executor->stats, prediction);
-        prediction->lane = (uint16_t)lane->number;
+        prediction->lane = (uint8_t)lane->number;
         launched->ends |= prediction->combined_ns || prediction->status < 0;
         if (sl_mailbox_put(launched->carrier->outbox, prediction) < 0)
                 SL_ASSERT(!"the outbox has room for an answer to each piece");

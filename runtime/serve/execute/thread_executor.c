@@ -193,7 +193,7 @@ static int make_boxes(struct thread_executor *t)
         t->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(info->n_inputs, info->n_outputs));
         if (!t->memory)
                 return -ENOMEM;
-        sl_executor_init(&t->common, t->memory, info->n_inputs, info->n_outputs);
+        sl_executor_init(&t->common, t->memory, SL_EXECUTOR_JOBS_MAX, info->n_inputs, info->n_outputs);
         for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++)
                 t->jobs[i] = t->common.slots[i].job;
         return 0;

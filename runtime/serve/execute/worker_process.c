@@ -22,24 +22,26 @@
 
 extern char **environ;
 
-static uint64_t order_bytes(const struct sl_plan_info *info)
+static uint64_t order_bytes(const struct sl_plan_info *info, uint32_t jobs_max)
 {
-        return sizeof(struct sl_process_order) + SL_EXECUTOR_JOBS_MAX * sl_process_job_bytes(info->n_inputs, info->n_outputs);
+        return sizeof(struct sl_process_order) + jobs_max * sl_process_job_bytes(info->n_inputs, info->n_outputs);
 }
 
-static bool reply_overflows(const struct sl_process_staging *staging, uint64_t *ret_bytes)
+static bool reply_overflows(const struct sl_process_staging *staging, uint32_t jobs_max, uint64_t *ret_bytes)
 {
-        return sl_mul_overflows(staging->job_bytes, SL_EXECUTOR_JOBS_MAX, ret_bytes) ||
+        return sl_mul_overflows(staging->job_bytes, jobs_max, ret_bytes) ||
                sl_add_overflows(*ret_bytes, sizeof(struct sl_process_reply), ret_bytes);
 }
 
-uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes)
+uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes, bool on_gpu)
 {
+        uint32_t jobs_max = sl_process_executor_jobs(on_gpu);
         struct sl_process_staging staging;
         uint64_t bytes;
 
-        if (sl_process_staging_init(&staging, sl_plan_info(plan), batch_max, open_bytes) < 0 || reply_overflows(&staging, &bytes) ||
-                sl_add_overflows(bytes, order_bytes(sl_plan_info(plan)), &bytes))
+        if (sl_process_staging_init(&staging, sl_plan_info(plan), batch_max, open_bytes) < 0 ||
+                reply_overflows(&staging, jobs_max, &bytes) ||
+                sl_add_overflows(bytes, order_bytes(sl_plan_info(plan), jobs_max), &bytes))
                 return UINT64_MAX;
         return bytes;
 }
@@ -75,10 +77,10 @@ static int make_shared(struct sl_process *p, struct worker_fds *fds, struct sl_e
         uint64_t bytes;
         int r;
 
-        if (reply_overflows(&p->staging, &bytes))
+        if (reply_overflows(&p->staging, p->common.jobs_max, &bytes))
                 return sl_error_set(error, ENOMEM, "its predictions have more bytes than can be said");
-        r = sl_segment_create(
-                "starling-order", order_bytes(sl_plan_info(p->options.plan)), SL_SEAL_SHARED, &order_fd, &p->order_map, error);
+        r = sl_segment_create("starling-order", order_bytes(sl_plan_info(p->options.plan), p->common.jobs_max), SL_SEAL_SHARED,
+                &order_fd, &p->order_map, error);
         if (r == 0)
                 r = sl_segment_create("starling-reply", bytes, SL_SEAL_SHARED, &fds->reply, &p->reply_map, error);
         if (r < 0)

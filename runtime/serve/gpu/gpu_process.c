@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cuda/libraries.h"
+#include "gpu_accumulator.h"
 #include "gpu_attach.h"
 #include "gpu_calls.h"
 #include "gpu_choosers.h"
@@ -118,6 +119,19 @@ static void answer(struct sl_gpu_attach *attach, int status, const char *why)
         sl_worker_link_end(&attach->link);
 }
 
+/*
+ * For ensembles, as soon as there is more than one model that could be a member. Without it, or room for it, the runtime combines.
+ * What the backend does not have (own kernels) is not there.
+ */
+static void make_accumulator(struct process *p)
+{
+        const struct sl_cuda_libraries *libraries = sl_cuda_libraries_held();
+        struct sl_error error;
+
+        if (!p->programs->accumulator && libraries && p->n_seats > 1)
+                (void)sl_gpu_accumulator_new(&p->gpu, &p->programs->greens, &libraries->own, &p->programs->accumulator, &error);
+}
+
 /* What a first sample has lost is lost for all. */
 static void add_seat(struct process *p, struct sl_gpu_attach *attach)
 {
@@ -131,6 +145,8 @@ static void add_seat(struct process *p, struct sl_gpu_attach *attach)
                 r = sl_gpu_seat_new(attach, p->programs, &p->seats[p->n_seats]);
         if (!p->fault && !attach->asks && r == 0 && p->n_seats < SEATS_MAX)
                 p->n_seats++;
+        if (!p->fault)
+                make_accumulator(p);
         p->lost |= r == -EIO;
         sl_cleanup_fd(&attach->plan_fd);
         sl_cleanup_fd(&attach->base_fd);
@@ -175,6 +191,8 @@ static bool is_lost(struct process *p)
 
         for (uint32_t i = 0; i < p->n_seats && !why.text[0]; i++)
                 (void)sl_gpu_seat_lost(p->seats[i], &why);
+        if (!why.text[0] && p->programs && p->programs->accumulator)
+                (void)sl_gpu_accumulator_lost(p->programs->accumulator, &why);
         for (uint32_t i = 0; i < p->n_seats && why.text[0]; i++)
                 sl_gpu_seat_give_up(p->seats[i], why.text);
         return why.text[0];
@@ -198,15 +216,24 @@ static void sleep_on_all(struct process *p)
                 sl_worker_link_rouse(sl_gpu_seat_link(p->seats[i]));
 }
 
+static bool go_on(struct process *p)
+{
+        bool moved = false;
+
+        for (uint32_t i = 0; i < p->n_seats; i++)
+                moved |= sl_gpu_seat_go_on(p->seats[i]);
+        if (p->programs && p->programs->accumulator)
+                moved |= sl_gpu_accumulator_go_on(p->programs->accumulator, sl_clock_ns());
+        return moved;
+}
+
 static int serve(struct process *p)
 {
         uint64_t quiet_ns = sl_clock_ns();
 
         for (uint32_t turn = 0; !p->ended; turn++) {
-                bool moved = false;
+                bool moved = go_on(p);
 
-                for (uint32_t i = 0; i < p->n_seats; i++)
-                        moved |= sl_gpu_seat_go_on(p->seats[i]);
                 if (is_lost(p) || p->lost)
                         return 2;
                 if (turn % TURNS_PER_LOOK == 0)
@@ -228,6 +255,8 @@ static void process_end(struct process *p)
 {
         for (uint32_t i = 0; i < p->n_seats; i++)
                 sl_gpu_seat_free(p->seats[i]);
+        if (p->programs)
+                sl_gpu_accumulator_free(p->programs->accumulator);
         free(p->programs);
         sl_cuda_device_close(&p->device);
         sl_cuda_driver_close(&p->driver);

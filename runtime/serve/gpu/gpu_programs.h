@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plans that are on the GPU, and the lets: workers of one plan share it with its weights, derived plans those of their base,
- * workers of one percentage the let.
- * One thread.
+ * The plans that are on the GPU, the lets and the accumulator: workers of one plan share it with its weights, derived plans those
+ * of their base, workers of one percentage the let. One thread.
  */
 #pragma once
 
@@ -16,7 +15,8 @@ struct sl_gpu_choosers;
 struct sl_gpu_programs {
         struct sl_gpu *gpu;
         struct sl_greens greens;
-        struct sl_gpu_choosers *choosers; /* the caller's; NULL: nobody chooses among candidates */
+        struct sl_gpu_choosers *choosers;       /* the caller's; NULL: nobody chooses among candidates */
+        struct sl_gpu_accumulator *accumulator; /* of the members of ensembles; NULL: there is none. Its process's */
         struct {
                 uint32_t n_holders; /* workers, and rows of plans that are derived from it; 0: the row is free */
                 uint32_t base;      /* the row of its base; SL_GPU_NO_ROW: it has none */

@@ -5,10 +5,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cuda/own/ensemble.h"
+#include "gpu_accumulator.h"
 #include "gpu_choosers.h"
 #include "gpu_worker.h"
 #include "host_region.h"
 #include "process_packet.h"
+#include "rule.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -19,19 +22,27 @@
 /* Launches of a worker that are on their way at once: one computes, one's results travel, others lie ready. */
 #define LAUNCHES 4
 
-/* A job as it came, and what of it is computed. */
+/* A job that has been computed for so long, and waits for other members, is one that rests: less than it takes to be told so. */
+#define REST_NS (50 * 1000ull)
+
+_Static_assert(LAUNCHES >= SL_EXECUTOR_SLOTS_MAX, "there is room for each job");
+
+/* A job as it came, in its slot, and what of it is computed. */
 struct seat_job {
         struct sl_job *job;
         struct sl_gpu_job gpu;
-        bool ended;
-        uint64_t begun_ns, ended_ns;
+        uint32_t n_unanswered; /* pieces; 0: the slot is free */
+        bool ended, accounted; /* it is computed; an answer has said what it took */
+        uint64_t begun_ns, ended_ns, busy_ns, computing_ns;
+        uint64_t answered[SL_JOB_PIECES_MAX / 64];
         uint32_t n_live, live[SL_JOB_PIECES_MAX]; /* pieces that are computed */
         int32_t status[SL_JOB_PIECES_MAX];        /* of the others */
         struct sl_gpu_piece pieces[SL_JOB_PIECES_MAX];
         uint32_t samples[SL_JOB_PIECES_MAX];
-        int32_t found[SL_JOB_PIECES_MAX]; /* of those that are computed */
-        const void **inputs;              /* [piece][input], and so on */
-        void **outputs;
+        int32_t found[SL_JOB_PIECES_MAX];             /* of those that are computed */
+        struct sl_held_piece held[SL_JOB_PIECES_MAX]; /* the same */
+        const void **inputs;                          /* [piece][input], and so on */
+        void **outputs, **places;                     /* where they are computed to, and where in the reply they are to be */
 };
 
 struct sl_gpu_seat {
@@ -46,9 +57,10 @@ struct sl_gpu_seat {
         struct sl_gpu_worker *worker;
         struct sl_host_region *regions; /* [n_regions] */
         struct sl_host_region reply;
-        uint32_t n_answered; /* jobs, ever */
+        bool holds; /* its outputs can be those of a member that is combined here */
+        struct sl_held_shape shape;
         uint64_t last_end_ns, first_ns;
-        struct seat_job jobs[SL_EXECUTOR_JOBS_MAX]; /* job i in i % SL_EXECUTOR_JOBS_MAX */
+        struct seat_job jobs[SL_EXECUTOR_SLOTS_MAX];
 };
 
 /* ---- what it is made of ---- */
@@ -90,13 +102,14 @@ static int make_jobs(struct sl_gpu_seat *seat, struct sl_error *error)
 {
         const struct sl_plan_info *info = seat->info;
 
-        for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++) {
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++) {
                 struct seat_job *job = &seat->jobs[i];
 
                 job->job = calloc(1, sl_job_bytes(info->n_inputs, info->n_outputs));
                 job->inputs = calloc((size_t)SL_JOB_PIECES_MAX * info->n_inputs, sizeof(*job->inputs));
                 job->outputs = calloc((size_t)SL_JOB_PIECES_MAX * info->n_outputs, sizeof(*job->outputs));
-                if (!job->job || !job->inputs || !job->outputs)
+                job->places = calloc((size_t)SL_JOB_PIECES_MAX * info->n_outputs, sizeof(*job->places));
+                if (!job->job || !job->inputs || !job->outputs || !job->places)
                         return sl_error_set(error, ENOMEM, "no memory for its jobs");
                 job->job->n_inputs = info->n_inputs;
                 job->job->n_outputs = info->n_outputs;
@@ -131,6 +144,24 @@ static void tell_choices(struct sl_gpu_seat *seat, bool ready)
                 sl_worker_link_tell_choices(&seat->link, fd, seat->ignored.text);
 }
 
+/* What rules combine: float32, of a size that is known, at a place that the device reaches. */
+static void describe_outputs(struct sl_gpu_seat *seat)
+{
+        const struct sl_plan_info *info = seat->info;
+
+        seat->holds = seat->reply.reached && info->n_outputs <= SL_HELD_OUTPUTS_MAX;
+        seat->shape = (struct sl_held_shape){.n_outputs = info->n_outputs};
+        for (uint32_t i = 0; i < info->n_outputs && seat->holds; i++) {
+                const struct sl_port *port = &info->outputs[i];
+                bool batched = port->batch_axis != SL_PORT_NO_BATCH;
+
+                seat->holds = port->dtype == SL_DTYPE_F32 && !sl_port_is_open(port);
+                seat->shape.outputs[i].sample_bytes = sl_gpu_port_bytes(port, 1);
+                seat->shape.outputs[i].batched = batched;
+                seat->shape.outputs[i].classes = port->shape.rank > batched ? (uint32_t)port->shape.dims[port->shape.rank - 1] : 1;
+        }
+}
+
 static int make_worker(struct sl_gpu_seat *seat, int plan_fd, int base_fd, struct sl_error *error)
 {
         const struct sl_process_start *start = &seat->link.start;
@@ -148,6 +179,7 @@ static int make_worker(struct sl_gpu_seat *seat, int plan_fd, int base_fd, struc
         seat->info = sl_plan_info(sl_gpu_program_plan(options.program));
         options.chooser = take_chooser(seat);
         r = sl_gpu_worker_new(&options, &seat->worker, error);
+        describe_outputs(seat);
         return r == 0 ? make_jobs(seat, error) : r;
 }
 
@@ -214,6 +246,13 @@ int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *
         return r;
 }
 
+static void drop_held(struct sl_gpu_seat *seat, struct seat_job *s)
+{
+        for (uint32_t i = 0; i < s->n_live; i++)
+                if (s->held[i].segment)
+                        sl_gpu_accumulator_drop(seat->programs->accumulator, &s->held[i]);
+}
+
 struct sl_gpu_seat *sl_gpu_seat_free(struct sl_gpu_seat *seat)
 {
         if (!seat)
@@ -221,14 +260,17 @@ struct sl_gpu_seat *sl_gpu_seat_free(struct sl_gpu_seat *seat)
         sl_gpu_worker_free(seat->worker);
         if (seat->programs->choosers)
                 sl_gpu_choosers_give_back(seat->programs->choosers, seat->chooser);
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++)
+                drop_held(seat, &seat->jobs[i]);
         if (seat->has_share)
                 sl_gpu_programs_give_back(seat->programs, &seat->share);
         sl_host_region_deinit(&seat->reply, seat->driver);
         sl_worker_link_end(&seat->link);
-        for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++) {
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++) {
                 free(seat->jobs[i].job);
                 free(seat->jobs[i].inputs);
                 free(seat->jobs[i].outputs);
+                free(seat->jobs[i].places);
         }
         free(seat->regions);
         free(seat);
@@ -253,20 +295,60 @@ static int look_at_piece(struct sl_gpu_seat *seat, struct sl_job *job, uint32_t 
         return status < 0 || sl_worker_link_reaches(&seat->link, job, piece) ? status : -ENOMEM;
 }
 
-static void add_piece(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t piece)
+/* By the numbers of the rules. */
+static int own_rule(uint32_t rule)
+{
+        static const int rules[SL_RULE_COUNT] = {
+                [SL_RULE_NONE] = -1,
+                [SL_RULE_MEAN] = SL_OWN_RULE_MEAN,
+                [SL_RULE_WEIGHTED_MEAN] = SL_OWN_RULE_WEIGHTED_SUM,
+                [SL_RULE_MAJORITY_VOTE] = SL_OWN_RULE_MAJORITY_VOTE,
+                [SL_RULE_GEOMETRIC_MEAN] = SL_OWN_RULE_GEOMETRIC_MEAN,
+                [SL_RULE_MAXIMUM] = SL_OWN_RULE_MAXIMUM,
+        };
+
+        return rule < SL_RULE_COUNT ? rules[rule] : -1;
+}
+
+/* Does the piece stay on the device, until the other members' predictions are there? */
+static bool hold_piece(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t slot, uint32_t n)
+{
+        const struct sl_piece *piece = &s->job->pieces[s->live[n]];
+        const struct sl_process_gather *gather = &sl_worker_link_gathers(&seat->link, s->job, slot)[s->live[n]];
+        struct sl_held_shape shape = seat->shape;
+        struct sl_held_piece *held = &s->held[n];
+
+        *held = (struct sl_held_piece){.segment = NULL};
+        if (!gather->segment_samples || !seat->holds || !seat->programs->accumulator || own_rule(gather->rule) < 0)
+                return false;
+        shape.segment = piece->segment;
+        shape.samples = gather->segment_samples;
+        shape.n_members = gather->n_members;
+        shape.rule = (uint32_t)own_rule(gather->rule);
+        held->member = piece->member;
+        held->first = piece->first;
+        held->samples = piece->samples;
+        held->weight = gather->weight;
+        held->outputs = &s->places[(size_t)n * seat->info->n_outputs];
+        return sl_gpu_accumulator_come(seat->programs->accumulator, &shape, held, &s->outputs[(size_t)n * seat->info->n_outputs]);
+}
+
+static void add_piece(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t slot, uint32_t piece)
 {
         const struct sl_plan_info *info = seat->info;
         uint32_t n = s->n_live++;
         const void **inputs = &s->inputs[(size_t)n * info->n_inputs];
-        void **outputs = &s->outputs[(size_t)n * info->n_outputs];
+        void **outputs = &s->outputs[(size_t)n * info->n_outputs], **places = &s->places[(size_t)n * info->n_outputs];
+        bool stays;
 
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 inputs[i] = sl_regions_at(seat->link.regions, &sl_job_inputs(s->job, piece)[i]);
         for (uint32_t i = 0; i < info->n_outputs; i++)
-                outputs[i] = sl_regions_at(seat->link.regions, &sl_job_outputs(s->job, piece)[i]);
+                places[i] = outputs[i] = sl_regions_at(seat->link.regions, &sl_job_outputs(s->job, piece)[i]);
         s->live[n] = piece;
         s->samples[n] = info->batchable ? s->job->pieces[piece].samples : 1;
-        s->pieces[n] = (struct sl_gpu_piece){.inputs = inputs, .outputs = outputs, .reached = seat->reply.reached};
+        stays = hold_piece(seat, s, slot, n);
+        s->pieces[n] = (struct sl_gpu_piece){.inputs = inputs, .outputs = outputs, .reached = seat->reply.reached, .stays = stays};
 }
 
 /* Predictions that nobody computes. */
@@ -277,86 +359,188 @@ static void make_fake(const struct sl_gpu_seat *seat, const struct seat_job *s)
                         memset(s->pieces[p].outputs[i], 0, sl_gpu_port_bytes(&seat->info->outputs[i], s->samples[p]));
 }
 
-static void end_job(struct seat_job *s, int32_t status)
+/* What it took counts from the end of the job before, of whatever there was between them. */
+static void end_job(struct sl_gpu_seat *seat, struct seat_job *s, int32_t status)
 {
+        uint64_t started_ns = s->gpu.first_ns ? s->gpu.first_ns : s->begun_ns;
+        uint64_t busy_from_ns = seat->last_end_ns > s->begun_ns ? seat->last_end_ns : s->begun_ns;
+        uint64_t computing_from_ns = seat->last_end_ns > started_ns ? seat->last_end_ns : started_ns;
+
         s->ended = true;
         s->ended_ns = sl_clock_ns();
+        s->busy_ns = s->ended_ns > busy_from_ns ? s->ended_ns - busy_from_ns : 0;
+        s->computing_ns = s->ended_ns > computing_from_ns ? s->ended_ns - computing_from_ns : 0;
         s->gpu.status = status;
+        seat->last_end_ns = s->ended_ns;
+        for (uint32_t i = 0; i < s->n_live; i++) {
+                if (!s->pieces[i].stays)
+                        continue;
+                if (status < 0 || s->found[i] < 0)
+                        sl_held_failed(&s->held[i]);
+                else
+                        sl_held_made(&s->held[i], s->ended_ns);
+        }
 }
 
 static void take_job(struct sl_gpu_seat *seat)
 {
-        struct seat_job *s = &seat->jobs[seat->link.taken % SL_EXECUTOR_JOBS_MAX];
+        uint32_t slot = sl_worker_link_next(&seat->link);
+        struct seat_job *s = &seat->jobs[slot];
 
         sl_worker_link_take(&seat->link, s->job);
         s->begun_ns = sl_clock_ns();
-        s->ended = false;
+        s->ended = s->accounted = false;
         s->n_live = 0;
+        memset(s->answered, 0, sizeof(s->answered));
         if (seat->link.ended)
                 return;
+        s->n_unanswered = s->job->n_pieces;
         for (uint32_t i = 0; i < s->job->n_pieces; i++) {
                 s->status[i] = look_at_piece(seat, s->job, i);
                 if (s->status[i] == 0)
-                        add_piece(seat, s, i);
+                        add_piece(seat, s, slot, i);
         }
         s->gpu = (struct sl_gpu_job){.pieces = s->pieces, .samples = s->samples, .statuses = s->found, .n_pieces = s->n_live};
         memset(s->found, 0, sizeof(s->found));
         if (seat->link.start.fake)
                 make_fake(seat, s);
         if (seat->link.start.fake || !s->n_live)
-                end_job(s, 0);
+                end_job(seat, s, 0);
         else if (sl_gpu_worker_give(seat->worker, &s->gpu) < 0)
-                end_job(s, -EIO);
+                end_job(seat, s, -EIO);
 }
 
-/* The first of those that were computed accounts for all. */
-static void answer_piece(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t slot, uint32_t nth, uint32_t total)
-{
-        uint32_t piece = s->live[nth];
-        uint64_t started_ns = s->gpu.first_ns ? s->gpu.first_ns : s->begun_ns;
-        uint64_t busy_from_ns = seat->last_end_ns > s->begun_ns ? seat->last_end_ns : s->begun_ns;
-        uint64_t computing_from_ns = seat->last_end_ns > started_ns ? seat->last_end_ns : started_ns;
-        struct sl_prediction answer = {.piece = piece,
-                .status = s->gpu.status ? s->gpu.status : s->found[nth],
-                .explained = s->gpu.status < 0,
-                .started_ns = started_ns,
-                .staged_ns = s->ended_ns,
-                .samples = s->job->pieces[piece].samples};
+/* ---- answers ---- */
 
-        if (nth == 0) {
-                answer.batches = s->gpu.launches ? s->gpu.launches : 1;
-                answer.busy_ns = s->ended_ns > busy_from_ns ? s->ended_ns - busy_from_ns : 0;
-                answer.computing_ns = s->ended_ns > computing_from_ns ? s->ended_ns - computing_from_ns : 0;
-                answer.job_samples = total;
-        }
-        sl_worker_link_answer(&seat->link, slot, s->job, &answer);
+static void say(struct sl_gpu_seat *seat, struct seat_job *s, const struct sl_prediction *answer)
+{
+        s->answered[answer->piece / 64] |= 1ull << answer->piece % 64;
+        s->n_unanswered--; /* before the answer: with the last one the slot may have the next job */
+        sl_worker_link_answer(&seat->link, (uint32_t)(s - seat->jobs), s->job, answer);
 }
 
-static void answer_job(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t slot)
+static uint32_t samples_computed(const struct seat_job *s)
 {
-        uint32_t total = 0, nth = 0;
+        uint32_t total = 0;
 
         for (uint32_t i = 0; i < s->n_live; i++)
                 total += s->job->pieces[s->live[i]].samples;
-        for (uint32_t i = 0, n = s->job->n_pieces; i < n; i++) {
-                if (nth < s->n_live && s->live[nth] == i)
-                        answer_piece(seat, s, slot, nth++, total);
-                else
-                        sl_worker_link_answer(&seat->link, slot, s->job,
-                                &(struct sl_prediction){.piece = i, .status = s->status[i], .staged_ns = s->ended_ns});
-        }
-        seat->last_end_ns = s->ended_ns;
+        return total;
 }
 
-static bool answer_oldest(struct sl_gpu_seat *seat)
+/* The first of those that were computed accounts for all. */
+static void answer_computed(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t nth, int32_t status)
 {
-        uint32_t slot = seat->n_answered % SL_EXECUTOR_JOBS_MAX;
+        uint32_t piece = s->live[nth];
+        struct sl_prediction answer = {.piece = piece,
+                .status = status,
+                .explained = status == -EIO,
+                .started_ns = s->gpu.first_ns ? s->gpu.first_ns : s->begun_ns,
+                .staged_ns = s->ended_ns,
+                .samples = s->job->pieces[piece].samples};
 
-        if (!sl_gpu_seat_is_busy(seat) || !seat->jobs[slot].ended)
-                return false;
-        seat->n_answered++; /* before the answers: with the last one the slot may have the next job */
-        answer_job(seat, &seat->jobs[slot], slot);
+        if (s->held[nth].segment) {
+                answer.combined = s->held[nth].combined && status == 0;
+                sl_gpu_accumulator_drop(seat->programs->accumulator, &s->held[nth]);
+        }
+        if (!s->accounted) {
+                answer.batches = s->gpu.launches ? s->gpu.launches : 1;
+                answer.busy_ns = s->busy_ns;
+                answer.computing_ns = s->computing_ns;
+                answer.job_samples = samples_computed(s);
+        }
+        s->accounted = true;
+        say(seat, s, &answer);
+}
+
+static bool is_answered(const struct seat_job *s, uint32_t piece)
+{
+        return s->answered[piece / 64] >> piece % 64 & 1;
+}
+
+/* One that waits for other members is not for them to keep when its request has been given up. */
+static bool answer_if_settled(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t nth)
+{
+        int32_t status = s->gpu.status ? s->gpu.status : s->found[nth];
+
+        if (s->pieces[nth].stays && s->held[nth].state != SL_HELD_SETTLED) {
+                status = sl_held_waits(&s->held[nth]) ? given_up(seat, &s->job->pieces[s->live[nth]]) : 0;
+                if (status == 0)
+                        return false;
+                sl_held_failed(&s->held[nth]);
+        }
+        answer_computed(seat, s, nth, status);
         return true;
+}
+
+static bool answer_what_is_settled(struct sl_gpu_seat *seat, struct seat_job *s)
+{
+        uint32_t nth = 0, n_pieces = s->job->n_pieces;
+        bool any = false;
+
+        for (uint32_t i = 0; i < n_pieces && s->n_unanswered; i++) {
+                bool is_live = nth < s->n_live && s->live[nth] == i;
+
+                if (is_answered(s, i)) {
+                        nth += is_live;
+                } else if (is_live) {
+                        any |= answer_if_settled(seat, s, nth++);
+                } else {
+                        say(seat, s, &(struct sl_prediction){.piece = i, .status = s->status[i], .staged_ns = s->ended_ns});
+                        any = true;
+                }
+        }
+        return any;
+}
+
+/* ---- jobs that rest ---- */
+
+/* Computed, and waiting for other members, at the time. */
+static bool rests(const struct seat_job *s, uint64_t at_ns)
+{
+        return s->n_unanswered && s->ended && s->ended_ns <= at_ns;
+}
+
+static uint32_t count_resting(const struct sl_gpu_seat *seat, uint64_t at_ns)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++)
+                n += rests(&seat->jobs[i], at_ns);
+        return n;
+}
+
+static void let_oldest_go(const struct sl_gpu_seat *seat)
+{
+        const struct seat_job *oldest = &seat->jobs[0];
+
+        for (uint32_t i = 1; i < SL_EXECUTOR_SLOTS_MAX; i++)
+                if (seat->jobs[i].ended_ns < oldest->ended_ns)
+                        oldest = &seat->jobs[i];
+        for (uint32_t i = 0; i < oldest->n_live; i++)
+                if (sl_held_waits(&oldest->held[i]))
+                        sl_held_let_go(oldest->held[i].segment);
+}
+
+/*
+ * Where all jobs rest, the oldest leaves by itself: what else waits for this model is not to wait for other members. The runtime is
+ * told of those that have rested for a while, so that it is not woken for each.
+ */
+static void look_at_resting(struct sl_gpu_seat *seat)
+{
+        if (count_resting(seat, UINT64_MAX) == SL_EXECUTOR_SLOTS_MAX)
+                let_oldest_go(seat);
+        sl_worker_link_rest(&seat->link, sl_gpu_seat_is_busy(seat) ? count_resting(seat, sl_clock_ns() - REST_NS) : 0);
+}
+
+static bool answer_all_that_is_settled(struct sl_gpu_seat *seat)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++)
+                if (seat->jobs[i].n_unanswered && seat->jobs[i].ended)
+                        any |= answer_what_is_settled(seat, &seat->jobs[i]);
+        return any;
 }
 
 bool sl_gpu_seat_go_on(struct sl_gpu_seat *seat)
@@ -371,17 +555,22 @@ bool sl_gpu_seat_go_on(struct sl_gpu_seat *seat)
         while (sl_gpu_worker_jobs(seat->worker) && (ended = sl_gpu_worker_poll(seat->worker))) {
                 struct seat_job *s = (struct seat_job *)((char *)ended - offsetof(struct seat_job, gpu));
 
-                end_job(s, ended->status);
+                end_job(seat, s, ended->status);
                 moved = true;
         }
-        while (!sl_gpu_seat_lost(seat, NULL) && answer_oldest(seat))
-                moved = true;
+        if (sl_gpu_seat_lost(seat, NULL))
+                return moved;
+        moved |= answer_all_that_is_settled(seat);
+        look_at_resting(seat);
         return moved;
 }
 
 bool sl_gpu_seat_is_busy(const struct sl_gpu_seat *seat)
 {
-        return seat->n_answered != seat->link.taken;
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++)
+                if (seat->jobs[i].n_unanswered)
+                        return true;
+        return false;
 }
 
 struct sl_worker_link *sl_gpu_seat_link(struct sl_gpu_seat *seat)
@@ -394,20 +583,32 @@ int sl_gpu_seat_lost(const struct sl_gpu_seat *seat, struct sl_error *error)
         return sl_gpu_worker_lost(seat->worker, error);
 }
 
+/* What was computed before, and waits for no other member, keeps its answer. */
+static void fail_job(struct sl_gpu_seat *seat, struct seat_job *s, const char *why)
+{
+        bool is_computed = s->ended && s->gpu.status == 0;
+
+        drop_held(seat, s);
+        for (uint32_t i = 0; i < s->n_live; i++) {
+                if (is_answered(s, s->live[i]) || (is_computed && !s->pieces[i].stays))
+                        continue;
+                s->pieces[i].stays = false;
+                s->found[i] = -EIO;
+                snprintf(s->job->faults[s->live[i]].text, sizeof(s->job->faults[0].text), "%s", why);
+        }
+        if (!s->ended)
+                end_job(seat, s, -EIO);
+}
+
 void sl_gpu_seat_give_up(struct sl_gpu_seat *seat, const char *why)
 {
         struct sl_process_packet packet = {.kind = SL_PROCESS_LOST};
 
-        while (sl_gpu_seat_is_busy(seat)) {
-                struct seat_job *s = &seat->jobs[seat->n_answered % SL_EXECUTOR_JOBS_MAX];
-
-                if (!s->ended || s->gpu.status < 0) {
-                        end_job(s, -EIO);
-                        for (uint32_t i = 0; i < s->n_live; i++)
-                                snprintf(s->job->faults[s->live[i]].text, sizeof(s->job->faults[0].text), "%s", why);
+        for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++)
+                if (seat->jobs[i].n_unanswered) {
+                        fail_job(seat, &seat->jobs[i], why);
+                        (void)answer_what_is_settled(seat, &seat->jobs[i]);
                 }
-                (void)answer_oldest(seat);
-        }
         snprintf(packet.text, sizeof(packet.text), "%s", why);
         (void)sl_process_packet_send(seat->link.fds.socket, &packet, sizeof(packet), -1);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One worker in the process of a GPU: its end of the mailboxes that it shares with the runtime, and the worker of runtime/cuda that
- * computes its jobs, as many at once as the runtime gives. Jobs may end in any order; they are answered in that in which they came,
- * as process_link.h has it. One thread, with the device's context.
+ * computes its jobs, as many at once as the runtime gives. Pieces are answered when they are there, in whatever order; those of an
+ * ensemble whose members are all on this GPU may wait for each other here (gpu_accumulator.h). One thread, with the device's
+ * context.
  */
 #pragma once
 

@@ -203,16 +203,36 @@ static bool lacks_maps(const struct sl_worker_link *link, const struct sl_proces
         return (int32_t)(ordered->maps - link->n_maps) > 0;
 }
 
+uint32_t sl_worker_link_next(const struct sl_worker_link *link)
+{
+        return link->order->slots[link->taken % SL_EXECUTOR_SLOTS_MAX];
+}
+
 void sl_worker_link_take(struct sl_worker_link *link, struct sl_job *job)
 {
-        const struct sl_process_job *ordered = sl_process_order_job(link->order, job, link->taken % SL_EXECUTOR_JOBS_MAX);
+        const struct sl_process_job *ordered;
 
+        link->slot = sl_worker_link_next(link);
+        ordered = sl_process_order_job(link->order, job, link->slot);
         link->taken++;
         atomic_store_explicit(&link->reply->begun, link->taken, memory_order_relaxed);
         while (lacks_maps(link, ordered) && !link->ended)
                 if (!hear_packets(link))
                         wait_for_packet(link);
         copy_job(&ordered->job, job);
+}
+
+const struct sl_process_gather *sl_worker_link_gathers(const struct sl_worker_link *link, const struct sl_job *job, uint32_t slot)
+{
+        return sl_process_order_job(link->order, job, slot)->gathers;
+}
+
+void sl_worker_link_rest(struct sl_worker_link *link, uint32_t jobs)
+{
+        if (atomic_load_explicit(&link->reply->resting, memory_order_relaxed) == jobs)
+                return;
+        atomic_store_explicit(&link->reply->resting, jobs, memory_order_seq_cst);
+        ring_runtime(link);
 }
 
 bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *job, uint32_t piece)
@@ -234,6 +254,7 @@ void sl_worker_link_answer(
                 reply->faults[slot][prediction->piece] = job->faults[prediction->piece];
         memcpy(reply->made[slot], job->made, job->n_outputs * sizeof(job->made[0]));
         reply->answers[link->answered % SL_PROCESS_ANSWERS] = *prediction;
+        reply->answers[link->answered % SL_PROCESS_ANSWERS].slot = (uint8_t)slot;
         atomic_store_explicit(&reply->answered, ++link->answered, memory_order_seq_cst); /* Y1 */
         ring_runtime(link);
 }

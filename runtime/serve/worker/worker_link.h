@@ -26,6 +26,7 @@ struct sl_worker_link {
         struct sl_regions *regions; /* as they are mapped here; the last one is the staging of the reply */
         uint32_t n_maps, heard;     /* MAP packets that have come; all packets */
         uint32_t taken;             /* jobs */
+        uint32_t slot;              /* of the one that was taken last */
         uint32_t answered;
         bool ended; /* the runtime is gone */
 
@@ -69,16 +70,25 @@ bool sl_worker_link_waits(const struct sl_worker_link *link);
 /* That of the job that was taken last. */
 static inline uint32_t sl_worker_link_slot(const struct sl_worker_link *link)
 {
-        return (link->taken - 1) % SL_EXECUTOR_JOBS_MAX;
+        return link->slot;
 }
+
+/* That of the next job. Before: there is one. */
+uint32_t sl_worker_link_next(const struct sl_worker_link *link);
 
 /* The next job, copied to @job; its regions are mapped, or their base is NULL. Before: there is one. */
 void sl_worker_link_take(struct sl_worker_link *link, struct sl_job *job);
 
+/* Which pieces of the slot's job, that was taken and is not answered, may be combined here: one for each. */
+const struct sl_process_gather *sl_worker_link_gathers(const struct sl_worker_link *link, const struct sl_job *job, uint32_t slot);
+
+/* So many jobs are computed and wait for what others make. */
+void sl_worker_link_rest(struct sl_worker_link *link, uint32_t jobs);
+
 /* Every place of the piece can be reached. */
 bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *job, uint32_t piece);
 
-/* Of the oldest job that is not answered, which is in that slot. */
+/* Of the job in that slot. */
 void sl_worker_link_answer(
         struct sl_worker_link *link, uint32_t slot, const struct sl_job *job, const struct sl_prediction *prediction);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
- * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a graph,
- * from 1 on, at which the device is lost. While there is a file FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then
- * called "timing". FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
+ * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a
+ * graph, from 1 on, at which the device is lost. While there is a file FAKE_CUDA_STANDS, nothing ends that is timed: who asks is
+ * then called "timing". FAKE_CUDA_COUNTS names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it has the own kernels
+ * and is cuDNN and cuBLASLt as well (fake_exports.c).
  */
+#include "fake_counts.h"
 #include "fake_driver.h"
 
 #ifdef FAKE_CUDA_WHOLE
@@ -12,14 +14,17 @@
 #include "host/kernels.h"
 #endif
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
-static struct sl_cuda_driver driver;
+static struct sl_cuda_driver driver, counted; /* as the program has it; as it is without counting */
+static struct fake_counts *counts;
 
 static unsigned long long number(const char *name, unsigned long long standard)
 {
@@ -56,6 +61,40 @@ static bool stands(void)
         return true;
 }
 
+static CUresult CUDAAPI count_launch(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+        void **arguments, void **extra)
+{
+        const struct fake_cuda_kernel *kernel = (const struct fake_cuda_kernel *)function;
+
+        if (!strncmp(kernel->name, "sl_combine_", 11))
+                atomic_fetch_add_explicit(&counts->combinations, 1, memory_order_relaxed);
+        return counted.launch_kernel(
+                function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, arguments, extra);
+}
+
+static CUresult CUDAAPI count_return(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+        atomic_fetch_add_explicit(&counts->returns, 1, memory_order_relaxed);
+        return counted.memcpy_dtoh_async(to, from, bytes, stream);
+}
+
+/* The file stays mapped: its process may close a sandbox around itself. */
+static void count_in(const char *path)
+{
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        void *memory = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (fd >= 0)
+                close(fd);
+        if (memory == MAP_FAILED)
+                return;
+        counts = memory;
+        counted = driver;
+        driver.launch_kernel = count_launch;
+        driver.memcpy_dtoh_async = count_return;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
         struct fake_cuda_options options = fake_cuda_defaults();
@@ -66,6 +105,8 @@ __attribute__((constructor)) static void begin(void)
         options.stands = stands;
         know_kernels(&options);
         fake_cuda_begin(&options, &driver);
+        if (getenv("FAKE_CUDA_COUNTS"))
+                count_in(getenv("FAKE_CUDA_COUNTS"));
         if (getenv("FAKE_CUDA_LOSE_AT"))
                 fake_cuda_fail(FAKE_CUDA_graph_launch, (uint32_t)number("FAKE_CUDA_LOSE_AT", 1), CUDA_ERROR_ILLEGAL_ADDRESS);
 }

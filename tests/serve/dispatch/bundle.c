@@ -73,7 +73,7 @@ static void set_up(uint32_t n_models, uint32_t n_carriers)
                         struct sl_executor *lane = &lanes[c][m];
 
                         memory[c][m] = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
-                        sl_executor_init(lane, memory[c][m], 1, 1);
+                        sl_executor_init(lane, memory[c][m], SL_EXECUTOR_JOBS_MAX, 1, 1);
                         lane->class = &lane_class;
                         lane->batch_max = BATCH_MAX;
                         lane->let = &let;
@@ -136,7 +136,7 @@ static void end_launch(uint32_t carrier, uint32_t i)
                 uint32_t n = lane->slots[lane->oldest].job->n_pieces;
 
                 for (uint32_t piece = 0; piece < n; piece++)
-                        sl_executor_answered(lane, piece);
+                        sl_executor_answered(lane, lane->oldest, piece);
                 cr_assert_not(over);
                 over = sl_carrier_answered(&carriers[carrier].common, &priority);
         }

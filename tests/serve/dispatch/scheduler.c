@@ -48,7 +48,7 @@ struct crew {
 static void idle_init(struct idle *idle)
 {
         idle->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
-        sl_executor_init(&idle->common, idle->memory, 1, 1);
+        sl_executor_init(&idle->common, idle->memory, SL_EXECUTOR_JOBS_MAX, 1, 1);
         idle->common.class = &idle_class;
         idle->common.batch_max = BATCH_MAX;
 }
@@ -108,7 +108,7 @@ static void end_job(struct crew *crew)
         uint32_t n = worker->slots[worker->oldest].job->n_pieces, priority = worker->slots[worker->oldest].job->priority;
 
         for (uint32_t piece = 0; piece < n; piece++)
-                cr_assert_eq(sl_executor_answered(worker, piece), piece == n - 1);
+                cr_assert_eq(sl_executor_answered(worker, worker->oldest, piece), piece == n - 1);
         crew->let->turns.running[priority]--;
 }
 
@@ -160,6 +160,27 @@ static uint32_t job_samples(const struct sl_job *job)
         for (uint32_t i = 0; i < job->n_pieces; i++)
                 samples += job->pieces[i].samples;
         return samples;
+}
+
+/* Of a worker whose job has been computed and waits for other members there is nothing to wait for, as long as it has a slot. */
+Test(scheduler, a_job_that_rests_does_not_keep_its_worker_from_the_next)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        wait_for_worker(&crew, 0, 2);
+        give_all(&crew);
+        wait_for_worker(&crew, 1, 2);
+        give_all(&crew);
+        cr_expect_eq(sl_executor_jobs(crew.list[0]), 1, "it computes, and the next job is not full");
+        crew.list[0]->resting = 1;
+        give_all(&crew);
+        cr_expect_eq(sl_executor_jobs(crew.list[0]), 2);
+        crew.list[0]->resting = 2;
+        wait_for_worker(&crew, 2, 2);
+        give_all(&crew);
+        cr_expect_eq(sl_executor_jobs(crew.list[0]), SL_EXECUTOR_JOBS_MAX, "it has no slot left");
+        crew_deinit(&crew);
 }
 
 Test(scheduler, segments_that_wait_share_a_job_as_far_as_they_fit_one_batch_together)
@@ -342,7 +363,7 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         give_all(&other);
         cr_expect_eq(next_tag(&urgent), 0);
         cr_expect_eq(next_tag(&other), -1);
-        sl_executor_answered(urgent.list[0], 0);
+        sl_executor_answered(urgent.list[0], urgent.list[0]->oldest, 0);
         other.let->turns.running[1]--;
         give_all(&other);
         cr_expect_eq(next_tag(&other), 0);
@@ -381,7 +402,7 @@ Test(scheduler, what_a_policy_decides_is_done_to_the_sample_and_asked_again_when
         cr_expect_eq(job->pieces[1].first, 0);
         cr_expect_eq(job->pieces[1].samples, 1, "of the second segment");
         for (uint32_t i = 0; i < 2; i++)
-                sl_executor_answered(crew.list[1], i);
+                sl_executor_answered(crew.list[1], crew.list[1]->oldest, i);
         give_all(&crew);
         cr_assert_not_null(job = next_job(&crew, 1));
         cr_assert_eq(job->n_pieces, 1);
@@ -435,7 +456,7 @@ static void log_answer(struct log_run *r)
                 r->open--;
         }
         for (uint32_t i = 0; i < n; i++)
-                sl_executor_answered(worker, i);
+                sl_executor_answered(worker, worker->oldest, i);
         crew->let->turns.running[priority]--;
 }
 

@@ -221,7 +221,7 @@ static void join_worker(struct scene *s, uint32_t m)
         c->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
         cr_assert_eq(sl_mailbox_new(SL_EXECUTOR_JOBS_MAX + 1, sizeof(uint32_t), &c->inbox), 0);
         cr_assert_eq(sl_mailbox_new(SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX, sizeof(struct sl_prediction), &c->outbox), 0);
-        sl_executor_init(&c->common, c->memory, 1, 1);
+        sl_executor_init(&c->common, c->memory, SL_EXECUTOR_JOBS_MAX, 1, 1);
         for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++)
                 c->jobs[i] = c->common.slots[i].job;
         c->common.class = &copier_class;

@@ -83,6 +83,53 @@ Test(accumulator, counts_samples_in_whatever_pieces_they_come)
         exercise_free(e);
 }
 
+/* Member 0's piece comes with the result of all, as a process has combined them; the others' come with nothing. */
+Test(accumulator, does_not_combine_what_has_come_combined)
+{
+        static const uint32_t orders[2][3] = {{0, 1, 2}, {2, 1, 0}};
+        struct exercise *e = exercise_new(3, SL_RULE_MEAN, CLASSES);
+
+        for (uint32_t order = 0; order < 2; order++) {
+                uint32_t id;
+
+                exercise_segment(e, 0, SAMPLES, &id);
+                memset(e->first_output, 0, SAMPLES * CLASSES * sizeof(float));
+                for (uint32_t i = 0; i < 3; i++) {
+                        const struct sl_piece piece = {.segment = id, .member = orders[order][i], .samples = SAMPLES};
+                        struct sl_place place = sl_accumulator_result(e->accumulator, &piece, 0);
+
+                        cr_expect_eq(sl_accumulator_is_untouched(sl_accumulator_segment(e->accumulator, id)), i == 0);
+                        if (piece.member == 0)
+                                *(float *)sl_regions_at(e->regions, &place) = 5;
+                        sl_accumulator_note_combined(e->accumulator, &piece);
+                        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), i == 2);
+                }
+                cr_expect_eq(e->first_output[0], 5);
+                cr_expect_eq(e->first_output[1], 0, "nothing was combined here");
+                sl_accumulator_close(e->accumulator, id);
+        }
+        exercise_free(e);
+}
+
+/* Its process has died between two answers: what was combined without the result is nowhere. */
+Test(accumulator, fails_what_has_come_combined_in_part)
+{
+        struct exercise *e = exercise_new(2, SL_RULE_MEAN, CLASSES);
+        struct sl_piece piece = {.member = 1, .samples = SAMPLES};
+
+        exercise_segment(e, 0, SAMPLES, &piece.segment);
+        stage(e, piece.segment, 0);
+        sl_accumulator_note_combined(e->accumulator, &piece);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, piece.segment, SAMPLES, 0), 0);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, piece.segment, SAMPLES, 0), -EIO);
+        cr_expect_eq(e->first_output[0], 0);
+        sl_accumulator_close(e->accumulator, piece.segment);
+
+        exercise_segment(e, 0, SAMPLES, &piece.segment);
+        cr_expect_eq(atomic_load(&sl_accumulator_segment(e->accumulator, piece.segment)->unstaged), 0, "the next one is another");
+        exercise_free(e);
+}
+
 /* A request's end is told to whoever has a piece of it, and to nobody else. */
 Test(accumulator, a_verdict_reaches_all_open_segments_of_a_request_and_no_other)
 {

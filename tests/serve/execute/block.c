@@ -376,7 +376,7 @@ static void launch(void)
                 if (!poll_any(&executor, &job, &answer))
                         continue;
                 take_answer(executor, job, &answer);
-                if (sl_executor_answered(executor, answer.piece))
+                if (sl_executor_answered(executor, answer.slot, answer.piece))
                         over = sl_carrier_answered(bench.carrier, &priority);
         }
 }
@@ -611,7 +611,7 @@ Test(block, blocks_that_are_put_away_can_be_freed_behind_the_last_answer)
                         while (!sl_carrier_poll(bench.carrier, &executor, &job, &answer))
                                 ;
                         take_answer(executor, job, &answer);
-                        sl_executor_answered(executor, answer.piece);
+                        sl_executor_answered(executor, answer.slot, answer.piece);
                         cr_assert_eq(sl_carrier_answered(bench.carrier, &priority), i == MEMBERS - 1);
                 }
                 sl_block_free(sl_carrier_take_blocks(bench.carrier));

@@ -39,15 +39,16 @@ static void lie(struct sl_worker_link *link, const struct sl_job *job, const cha
                 answer.piece = job->n_pieces;
         if (!strcmp(how, "status"))
                 answer.status = -EPERM;
-        sl_worker_link_answer(link, sl_worker_link_slot(link), job, &answer);
+        answer.combined = !strcmp(how, "combined");
+        sl_worker_link_answer(link, !strcmp(how, "slot") ? SL_EXECUTOR_SLOTS_MAX : sl_worker_link_slot(link), job, &answer);
         if (!strcmp(how, "twice"))
                 sl_worker_link_answer(link, sl_worker_link_slot(link), job, &answer);
 }
 
 int main(void)
 {
-        const struct sl_worker_fds fds = {SL_PROCESS_SOCKET_FD, SL_PROCESS_ORDER_FD, SL_PROCESS_REPLY_FD, SL_PROCESS_VERDICTS_FD,
-                SL_PROCESS_WAKE_FD};
+        const struct sl_worker_fds fds = {
+                SL_PROCESS_SOCKET_FD, SL_PROCESS_ORDER_FD, SL_PROCESS_REPLY_FD, SL_PROCESS_VERDICTS_FD, SL_PROCESS_WAKE_FD};
         struct sl_job *job = calloc(1, sl_job_bytes(1, 1));
         struct sl_worker_link link = {0};
         struct sl_error error;

@@ -135,7 +135,7 @@ Test(process, what_a_dead_process_has_not_answered_is_lost_and_says_why, .timeou
                 cr_expect_eq(answer.status, -EIO);
                 cr_expect_eq(answer.lost, SL_LOST_WAITING);
                 cr_expect_str_eq(job->faults[answer.piece].text, s->error.text);
-                sl_executor_answered(process, answer.piece);
+                sl_executor_answered(process, answer.slot, answer.piece);
                 n++;
         }
         cr_expect_eq(n, 4);
@@ -292,6 +292,8 @@ Test(process, one_that_answers_what_cannot_be_is_killed, .timeout = 60)
         expect_killed_for("status", 0);
         expect_killed_for("twice", 1);
         expect_killed_for("count", 0);
+        expect_killed_for("slot", 0);
+        expect_killed_for("combined", 0);
 }
 
 Test(process, no_more_samples_are_accounted_for_than_it_was_given, .timeout = 60)

@@ -189,9 +189,9 @@ void stand_give(struct stand *s, struct sl_executor *executor, uint32_t first, u
 
 void stand_finish(struct stand *s, struct sl_executor *executor, const struct sl_prediction *answer)
 {
-        uint32_t segment = executor->slots[executor->oldest].job->pieces[answer->piece].segment;
+        uint32_t segment = executor->slots[answer->slot].job->pieces[answer->piece].segment;
 
-        sl_executor_answered(executor, answer->piece);
+        sl_executor_answered(executor, answer->slot, answer->piece);
         sl_accumulator_close(s->accumulator, segment);
 }
 

@@ -23,7 +23,7 @@ static void compute_half(struct stand *s, struct sl_executor *thread, uint32_t s
         while (!sl_executor_poll(thread, &job, &answer))
                 cr_assert_lt(sl_clock_ns(), end_ns);
         cr_assert_eq(answer.status, 0);
-        sl_executor_answered(thread, answer.piece);
+        sl_executor_answered(thread, answer.slot, answer.piece);
 }
 
 /* The ring comes behind the answer. */
