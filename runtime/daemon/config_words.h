@@ -14,9 +14,10 @@
         X("log_level", "The least important that is logged.")                                                                      \
         X("model_repositories", "Folders of models; those of the command line come first.")                                        \
         X("models", "Names of the models to serve; without it all that the repositories have.")                                    \
-        X("allocation", "On which cores models have workers of which batch sizes, over what their own configurations say: auto, what " \
-                        "`starling optimize` has found for them on this host, if it was asked; none; or the absolute path of a file, " \
-                        "which a reload reads again.")                                                                             \
+        X("allocation",                                                                                                            \
+                "On which cores models have workers of which batch sizes, over what their own configurations say: auto, what "     \
+                "`starling optimize` has found for them on this host, if it was asked; none; or the absolute path of a file, "     \
+                "which a reload reads again.")                                                                                     \
         X("access", "Who may attach, as what: a user (\"alice\", 1000), a group (\"@video\"), or \"*\" for everybody. The "        \
                     "runtime's own user and root always may.")                                                                     \
         X("access.allow", "Clients, which submit requests.")                                                                       \
@@ -134,6 +135,9 @@
                 "are compiled at run time are among that, each of which takes up to a second once; off: the first ones are "       \
                 "taken.")                                                                                                          \
         X("gpu_tune_seconds", "What is timed for a model on a GPU takes so long at most; the rest are the first ones.")            \
+        X("gpu_results",                                                                                                           \
+                "On a GPU, where predictions of a model by itself go: to a staging from which the runtime copies them; or "        \
+                "to the client's arena, and then the GPU's process can write to all that this client has in it.")                  \
         X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
                        "network, and a crash of the model ends nobody else.")                                                      \
         X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \

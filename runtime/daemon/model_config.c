@@ -19,6 +19,7 @@
 
 static const char *const completions[] = {"events", "words"};
 static const char *const tunes[] = {[SL_GPU_TUNE_TIMED] = "timed", [SL_GPU_TUNE_COMPILED] = "compiled", [SL_GPU_TUNE_OFF] = "off"};
+static const char *const results[] = {"staging", "arena"};
 static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLATION_PROCESS] = "process"};
 static const char *const fuses[] = {[SL_SHARING_NEVER] = "never", [SL_SHARING_AUTO] = "auto"};
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
@@ -52,6 +53,7 @@ static const struct sl_setting settings[] = {
         SETTING(gpu_completions, SL_SETTING_CHOICE, .names = completions, .n_names = 2),
         SETTING(gpu_tune, SL_SETTING_CHOICE, .names = tunes, .n_names = 3),
         SETTING(gpu_tune_seconds, SL_SETTING_NUMBER, .min = 1, .max = 3600),
+        SETTING(gpu_results, SL_SETTING_CHOICE, .names = results, .n_names = 2),
         SETTING(isolation, SL_SETTING_CHOICE, .names = isolations, .n_names = 2),
         SETTING(on_crash, SL_SETTING_CHOICE, .names = crash_answers, .n_names = 2),
         SETTING(predictions, SL_SETTING_CHOICE, .names = predictions, .n_names = 2),
@@ -99,11 +101,12 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, gpu_completions),               \
                 SL_TEXT_FIELD(struct sl_model_texts, gpu_tune), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds),            \
-                SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
-                SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
-                SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
-                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
-                SL_TEXT_FIELD(struct sl_model_texts, batching), SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),           \
+                SL_TEXT_FIELD(struct sl_model_texts, gpu_results), SL_TEXT_FIELD(struct sl_model_texts, isolation),                \
+                SL_TEXT_FIELD(struct sl_model_texts, on_crash), SL_TEXT_FIELD(struct sl_model_texts, hang_ms),                     \
+                SL_TEXT_FIELD(struct sl_model_texts, predictions), SL_TEXT_FIELD(struct sl_model_texts, threads),                  \
+                SL_WORDS_FIELD(struct sl_model_texts, fuse), SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                    \
+                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
+                SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_latency_ms),                                                         \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_in_order), SL_LIST_FIELD(struct sl_model_texts, batching_sizes),     \
                 SL_LIST_FIELD(struct sl_model_texts, batching_rows),                                                               \

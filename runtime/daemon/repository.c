@@ -121,6 +121,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .gpu = config->gpu,
                 .gpu_words = config->gpu_completions == 1,
                 .gpu_tuning = {config->gpu_tune, config->gpu_tune_seconds * SL_NS_PER_SECOND},
+                .gpu_direct = config->gpu_results == 1,
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,
                 .shapes_max = config->shapes_max,

@@ -92,12 +92,22 @@ int sl_spawn(const struct sl_spawn_options *options, pid_t *ret_pid)
         return -r;
 }
 
-int sl_spawn_read_only(int fd)
+static int reopen(int fd, int access)
 {
         char path[32];
         int copy;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        copy = open(path, O_RDONLY | O_CLOEXEC);
+        copy = open(path, access | O_CLOEXEC);
         return copy < 0 ? -errno : copy;
+}
+
+int sl_spawn_read_only(int fd)
+{
+        return reopen(fd, O_RDONLY);
+}
+
+int sl_spawn_writable(int fd)
+{
+        return reopen(fd, O_RDWR);
 }

@@ -23,3 +23,6 @@ int sl_spawn(const struct sl_spawn_options *options, pid_t *ret_pid);
 
 /* A descriptor of the same file that cannot be written to, whatever @fd can. Close-on-exec. Return: it; -errno. */
 int sl_spawn_read_only(int fd);
+
+/* One that can, of a file that its mode and its seals allow this process to write to. The same. */
+int sl_spawn_writable(int fd);

@@ -182,7 +182,8 @@ static uint32_t count_processes(const char *command, pid_t *ret_pid)
         return n;
 }
 
-static bool is_mapped(pid_t pid, const char *name)
+/* With these rights, or any: "". */
+static bool is_mapped_with(pid_t pid, const char *name, const char *rights)
 {
         char line[512], path[64];
         bool found = false;
@@ -192,16 +193,21 @@ static bool is_mapped(pid_t pid, const char *name)
         maps = fopen(path, "r");
         cr_assert(maps);
         while (fgets(line, sizeof(line), maps))
-                found |= strstr(line, name) != NULL;
+                found |= strstr(line, name) && strstr(line, rights);
         fclose(maps);
         return found;
+}
+
+static bool is_mapped(pid_t pid, const char *name)
+{
+        return is_mapped_with(pid, name, "");
 }
 
 /* Workers of two models, two lets and several sizes. */
 static void add_models(void)
 {
         world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 8\nbatch_sizes: [1, 2, 8]\n");
-        world_copy_model(&world, "lenet", "b", "device: gpu:0/25%\nbatch_max: 4\ngpu_completions: words\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:0/25%\nbatch_max: 4\ngpu_completions: words\ngpu_results: arena\n");
 }
 
 static void try_answers(void)
@@ -221,6 +227,34 @@ static void try_answers(void)
                 cr_assert_eq(ask(&guest, i % 3 ? "a" : "b", i, text, sizeof(text)), 0, "%s\n%s", text, world_log(&world));
                 cr_assert_eq(ask(&guest, "lenet", 1 + i % 5, text, sizeof(text)), 0, "%s", text);
         }
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
+/* Where it is told so, and only then: what lies behind an answer is as it was. */
+static void try_arenas(void)
+{
+        struct guest guest;
+        char text[512];
+        pid_t pid;
+
+        world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 8\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:0\nbatch_max: 4\ngpu_results: arena\n");
+        world_start(&world);
+        guest_enter(&guest);
+        cr_assert_eq(ask(&guest, "a", 5, text, sizeof(text)), 0, "%s", text);
+        cr_assert_eq(count_processes("gpu", &pid), 1);
+        cr_expect(is_mapped_with(pid, "starling-arena", "r--s"));
+        cr_expect_not(is_mapped_with(pid, "starling-arena", "rw-s"), "no model may write there");
+        for (uint32_t i = 1; i < 30; i++) {
+                float *output = guest.job.output.data;
+
+                output[i * DIGITS_OUT] = 77;
+                cr_assert_eq(ask(&guest, "b", i, text, sizeof(text)), 0, "%s\n%s", text, world_log(&world));
+                cr_assert_eq(output[i * DIGITS_OUT], 77);
+        }
+        cr_expect(is_mapped_with(pid, "starling-arena", "rw-s"));
+        cr_expect_not(is_mapped_with(pid, "starling-order", "rw-s"));
         guest_leave(&guest);
         world_stop(&world);
 }
@@ -408,6 +442,12 @@ Test(fake_gpu, has_one_process_whose_answers_are_right)
         try_answers();
 }
 
+Test(fake_gpu, writes_to_a_clients_arena_where_it_is_told_to)
+{
+        use_fake();
+        try_arenas();
+}
+
 Test(fake_gpu, whose_process_is_killed_comes_back_and_nobody_else_notices)
 {
         use_fake();
@@ -430,6 +470,12 @@ Test(module_gpu, has_one_process_whose_answers_are_right)
 {
         use_module();
         try_answers();
+}
+
+Test(module_gpu, writes_to_a_clients_arena_where_it_is_told_to)
+{
+        use_module();
+        try_arenas();
 }
 
 Test(module_gpu, whose_process_is_killed_comes_back_and_nobody_else_notices)

@@ -50,16 +50,17 @@ struct sl_crew_options {
         struct sl_lets *lets;
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
-        struct sl_model *model; /* it has its plan */
+        struct sl_model *model;      /* it has its plan */
         struct sl_batch_limit limit; /* of a worker without a batch size of its own */
-        uint64_t dynamic_bytes;           /* of data-dependent steps, for each worker */
-        bool own_process;                 /* each worker has one, or is in that of a GPU */
+        uint64_t dynamic_bytes;      /* of data-dependent steps, for each worker */
+        bool own_process;            /* each worker has one, or is in that of a GPU */
         bool on_gpu;
-        struct sl_gpu_let gpu;            /* then */
-        bool gpu_words;                   /* it writes itself that a launch has ended */
-        struct sl_gpu_tuning gpu_tuning;  /* what is timed there */
-        bool asked;                       /* a request of this user wanted its sizes: what is kept of it counts as its */
+        struct sl_gpu_let gpu;           /* then */
+        bool gpu_words;                  /* it writes itself that a launch has ended */
+        struct sl_gpu_tuning gpu_tuning; /* what is timed there */
+        bool asked;                      /* a request of this user wanted its sizes: what is kept of it counts as its */
         uint32_t uid;
+        bool gpu_direct;                  /* and predictions to clients' arenas */
         bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;
@@ -81,7 +82,7 @@ struct sl_crew {
         struct sl_crew_worker {
                 enum sl_crew_state state;
                 struct sl_worker_wish wish;
-                uint64_t bytes; /* promised when it started: the cores, and so its team, may be others by now */
+                uint64_t bytes;      /* promised when it started: the cores, and so its team, may be others by now */
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
@@ -95,7 +96,8 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
 /* The dispatcher no longer knows the model: ends and frees all. NULL is fine. Returns NULL. */
 struct sl_crew *sl_crew_free(struct sl_crew *crew);
 
-/* Whether its plan has the batch sizes of an allocation, and the runtime its cores. Return: 0; -EINVAL with the value and the limit. */
+/* Whether its plan has the batch sizes of an allocation, and the runtime its cores. Return: 0; -EINVAL with the value and the
+ * limit. */
 int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error);
 
 /*
@@ -103,7 +105,8 @@ int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, s
  * nobody's.
  * @background: something is served meanwhile. Return: 0; as sl_crew_check(); -ENOMEM, -EAGAIN, -EMFILE with text.
  */
-int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background, struct sl_error *error);
+int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background,
+        struct sl_error *error);
 
 /* How many take jobs; whether those are fewer than there should be, and no change is under way. */
 uint32_t sl_crew_serving(const struct sl_crew *crew);
@@ -123,7 +126,8 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
 
 /*
  * Of a model that serves: these workers are wanted. Those that are missing start, with memory for all of them; those that are too
- * many leave once the others are ready (sl_crew_advance), at once where nobody starts. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE with text: nothing is changed.
+ * many leave once the others are ready (sl_crew_advance), at once where nobody starts. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE
+ * with text: nothing is changed.
  */
 int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error);
 

@@ -227,6 +227,7 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                 .background = start->background,
                 .gpu = options->on_gpu ? &options->gpu : NULL,
                 .gpu_words = options->gpu_words,
+                .gpu_direct = options->gpu_direct && options->on_gpu,
                 .gpu_tuning = tuning_of(options),
                 .gpu_hosts = sl_supervisor_gpu_hosts(options->supervisor),
                 .asked = options->asked,

@@ -50,13 +50,13 @@ struct sl_load {
         bool own_process; /* for each worker, or that of a GPU */
         bool on_gpu;
         struct sl_gpu_let gpu;
-        bool gpu_words;
+        bool gpu_words, gpu_direct;
         struct sl_gpu_tuning gpu_tuning;
         struct sl_gpu_host *host; /* of the GPU, from ASKING on */
         int answer_fd;            /* while ASKING; else -1 */
-        bool fake;        /* predictions are zeros */
-        bool fuses;       /* with others of its architecture */
-        uint64_t circle;  /* and of this circle (spec.h) */
+        bool fake;                /* predictions are zeros */
+        bool fuses;               /* with others of its architecture */
+        uint64_t circle;          /* and of this circle (spec.h) */
         uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
@@ -190,7 +190,8 @@ static int tell_fake(const struct sl_load *load, struct sl_error *error)
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 if (sl_port_is_open(&info->outputs[i]))
                         return sl_error_set(error, EINVAL,
-                                "predictions: fake: output \"%s\" says only afterwards how large it is, and zeros of which size is not known",
+                                "predictions: fake: output \"%s\" says only afterwards how large it is, and zeros of which size is "
+                                "not known",
                                 info->outputs[i].name);
         log_load(load, LOG_WARNING, "predictions-fake", "its predictions are zeros (predictions: fake)");
         return 0;
@@ -213,7 +214,8 @@ static void say_what_is_fused(const struct sl_load *load)
                 bool alike = !memcmp(replaced->info->family, load->model->info->family, sizeof(replaced->info->family));
 
                 snprintf(text, sizeof(text), "%s than that of the %u models that it shared workers with",
-                        alike ? "its fuse is another one" : "its architecture is another one", sl_bundle_size(replaced->bundle) - 1);
+                        alike ? "its fuse is another one" : "its architecture is another one",
+                        sl_bundle_size(replaced->bundle) - 1);
                 log_load(load, LOG_WARNING, "bundle-left", text);
         }
         if (bundle && sl_bundle_size(bundle) > 1) {
@@ -253,6 +255,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .gpu_tuning = load->gpu_tuning,
                 .asked = load->options.asked && sl_plan_base(load->model->plan),
                 .uid = load->options.uid,
+                .gpu_direct = load->gpu_direct,
                 .fake = load->fake,
                 .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
@@ -388,6 +391,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->gpu = spec->gpu;
         load->gpu_words = spec->gpu_words;
         load->gpu_tuning = spec->gpu_tuning;
+        load->gpu_direct = spec->gpu_direct;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->circle = spec->fuse_circle;
         load->fuses = spec->fuse == SL_SHARING_AUTO;

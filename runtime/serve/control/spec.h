@@ -37,8 +37,8 @@ struct sl_model_spec {
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
         struct sl_worker_set workers;
-        uint32_t threads;         /* that a worker computes a batch with, of the cores of its let: 0 and 1 one, SL_THREADS_ALL all */
-        uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
+        uint32_t threads;  /* that a worker computes a batch with, of the cores of its let: 0 and 1 one, SL_THREADS_ALL all */
+        uint64_t slice_ns; /* a job takes no longer, unless it is a single sample */
         struct sl_batching batching;     /* which idle worker takes how many samples when */
         uint32_t warmup_ms;              /* how long an instance may run larger batches than one before its first request */
         enum sl_predictions predictions; /* fake: zeros, all else is real */
@@ -49,6 +49,7 @@ struct sl_model_spec {
         struct sl_gpu_let gpu;           /* then: of which, and on what part of it */
         bool gpu_words;                  /* that GPU writes itself that a launch has ended */
         struct sl_gpu_tuning gpu_tuning; /* what is timed there */
+        bool gpu_direct;                 /* and predictions to clients' arenas */
         enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */
         uint32_t hang_ms;                /* that such a process may have a job and answer nothing, at least; 0: any time */
         uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */

@@ -156,6 +156,8 @@ static void take_output(
         uint64_t bytes =
                 sl_port_is_open(&port->port) ? job->made[output].bytes : sl_served_port_bytes(port, job->pieces[piece].samples);
 
+        if (sl_job_outputs(ordered, piece)[output].region != p->options.regions->n_max) /* it is there already */
+                return;
         memcpy(sl_regions_at(p->options.regions, &place), p->reply->staging + sl_job_outputs(ordered, piece)[output].offset, bytes);
 }
 
@@ -287,6 +289,7 @@ static void process_stop(struct sl_executor *executor)
 
         sl_process_stop(p);
         free(p->mapped);
+        free(p->writable);
         free(p->memory);
         free(p);
 }
@@ -312,8 +315,10 @@ static int make_tables(struct sl_process *p, struct sl_error *error)
         uint32_t jobs_max = sl_process_executor_jobs(p->options.gpu);
 
         p->mapped = calloc(p->options.regions->n_max, sizeof(*p->mapped));
+        p->writable = calloc(p->options.regions->n_max, sizeof(*p->writable));
         p->memory = calloc(jobs_max, sl_job_bytes(info->n_inputs, info->n_outputs));
-        if (!p->mapped || !p->memory || sl_process_staging_init(&p->staging, info, p->common.batch_max, p->options.open_bytes) < 0)
+        if (!p->mapped || !p->writable || !p->memory ||
+                sl_process_staging_init(&p->staging, info, p->common.batch_max, p->options.open_bytes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for a worker process");
         sl_executor_init(&p->common, p->memory, jobs_max, info->n_inputs, info->n_outputs);
         p->common.samples_max = p->staging.samples_max;

@@ -3,7 +3,8 @@
  *
  * The executor in a process of its own (serve/worker/), for a model that may crash: it maps the plan, a word for each segment, what
  * is given to it (process_link.h), and of the regions those that its jobs name, each of them read-only; predictions it writes to a
- * staging of its own, from where the dispatcher copies them to their places with each answer. Counting and combining stay here. It
+ * staging of its own, from where the dispatcher copies them to their places with each answer, but for a GPU's process that was told to
+ * write them to the client's arena (`gpu_direct`), which has those that its jobs name writable. Counting and combining stay here. It
  * has no network and no files, and dies with the runtime.
  *
  *     STARTING --READY packet--> READY --socket ends: killed, reaped--> -ECHILD     sl_process_executor_hear()
@@ -47,6 +48,7 @@ struct sl_process_executor_options {
         int choices_fd; /* what is known of that: a file of gpu_choices.h, borrowed while it is made; -1: nothing */
         bool asked;     /* a request of this user wanted the plan: */
         uint32_t uid;
+        bool gpu_direct;                /* predictions that nobody combines go straight to the client's arena */
         struct sl_gpu_hosts *gpu_hosts; /* where that process is, or will be */
         struct sl_let *let;
         struct sl_bell *dispatcher; /* rung when it has ended */

@@ -133,6 +133,7 @@ struct sl_process_packet {
         uint64_t bytes;
         uint64_t first_ns;
         int32_t status;
+        uint32_t writable;      /* of MAP: predictions may be written there */
         uint32_t lacks_sandbox; /* of READY: the host has not all that it closes with; the text says what */
         char text[SL_FAULT_BYTES];
 };

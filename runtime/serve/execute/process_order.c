@@ -12,7 +12,9 @@
 #include "accumulator.h"
 #include "assembly.h"
 #include "base/assert.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "child_spawn.h"
 #include "process_packet.h"
 #include "warm_up.h"
 
@@ -22,33 +24,62 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Where it may write, but its file cannot be opened so, it reads. */
 static int send_region(struct sl_process *p, uint32_t region)
 {
         const struct sl_mapped_region *mapped = &p->options.regions->at[region];
-        struct sl_process_packet packet = {.kind = SL_PROCESS_MAP, .region = region, .bytes = mapped->bytes};
-        int r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
+        SL_CLEANUP(sl_cleanup_fd) int writable_fd = p->options.gpu_direct ? sl_spawn_writable(mapped->fd) : -1;
+        struct sl_process_packet packet = {
+                .kind = SL_PROCESS_MAP, .region = region, .bytes = mapped->bytes, .writable = writable_fd >= 0};
+        int r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), writable_fd >= 0 ? writable_fd : mapped->fd);
 
         if (r < 0)
                 return r;
         p->mapped[region] = mapped->serial;
+        p->writable[region] = writable_fd >= 0;
         p->maps++;
         return 0;
+}
+
+static int need_region(struct sl_process *p, uint32_t region)
+{
+        return p->mapped[region] == p->options.regions->at[region].serial ? 0 : send_region(p, region);
+}
+
+/* Of a model by itself: what is combined lies in the staging, which nobody maps. */
+static bool is_clients(const struct sl_process *p, const struct sl_place *output)
+{
+        return p->options.gpu_direct && p->options.regions->at[output->region].fd >= 0;
 }
 
 static int send_regions(struct sl_process *p, struct sl_job *job)
 {
         for (uint32_t i = 0; i < job->n_pieces; i++) {
-                const struct sl_place *inputs = sl_job_inputs(job, i);
+                const struct sl_place *inputs = sl_job_inputs(job, i), *outputs = sl_job_outputs(job, i);
+                int r = 0;
 
-                for (uint32_t k = 0; k < job->n_inputs; k++) {
-                        uint32_t region = inputs[k].region;
-                        int r = p->mapped[region] == p->options.regions->at[region].serial ? 0 : send_region(p, region);
-
-                        if (r < 0)
-                                return r;
-                }
+                for (uint32_t k = 0; k < job->n_inputs && r == 0; k++)
+                        r = need_region(p, inputs[k].region);
+                for (uint32_t k = 0; k < job->n_outputs && r == 0; k++)
+                        r = is_clients(p, &outputs[k]) ? need_region(p, outputs[k].region) : 0;
+                if (r < 0)
+                        return r;
         }
         return 0;
+}
+
+/* Once it is known what the worker may write to. All others are in the reply. */
+static void aim_at_clients(struct sl_process *p, uint32_t slot, struct sl_job *job)
+{
+        struct sl_job *copy = &sl_process_order_job(p->order, job, slot)->job;
+
+        for (uint32_t i = 0; i < job->n_pieces && p->options.gpu_direct; i++)
+                for (uint32_t k = 0; k < job->n_outputs; k++) {
+                        const struct sl_place *output = &sl_job_outputs(job, i)[k];
+
+                        if (is_clients(p, output) && p->writable[output->region])
+                                sl_job_outputs(copy, i)[k] = *output;
+                }
 }
 
 /* Where the worker puts output @output of the piece before which @samples of the job lie. */
@@ -120,6 +151,7 @@ static int give_next(struct sl_process *p)
 
         if (r < 0)
                 return r;
+        aim_at_clients(p, slot, job);
         sl_process_order_job(p->order, job, slot)->maps = p->maps;
         p->given_ns[slot] = sl_clock_ns();
         p->order->slots[p->given % SL_EXECUTOR_SLOTS_MAX] = (uint8_t)slot;

@@ -38,6 +38,7 @@ struct sl_process {
         /* dispatcher */
         void *memory;                                /* of the jobs, which only this process writes to */
         uint32_t *mapped;                            /* [regions]: serial that the worker has; 0: none */
+        bool *writable;                              /* [regions]: it may write there */
         uint32_t maps;                               /* sent */
         uint32_t filled;                             /* jobs, ever: n_given of them have not been answered */
         uint32_t given;                              /* of them, those that the worker has been told of */

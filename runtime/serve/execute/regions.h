@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_regions;
@@ -28,6 +29,7 @@ struct sl_mapped_region {
         uint64_t bytes;
         uint32_t serial; /* 1 and more: of all that ever had a number */
         int fd;          /* read-only; -1: it is nothing that others map */
+        bool writable;   /* in a worker's process: it may write there */
 };
 
 /* Who hears of regions that go. Owned by the watcher. */

@@ -70,7 +70,8 @@ static void region_mapped(void *context, uint32_t region)
         struct sl_gpu_seat *seat = context;
         const struct sl_mapped_region *mapped = &seat->link.regions->at[region];
 
-        sl_host_region_init(&seat->regions[region], seat->driver, mapped->base, sl_align_up(mapped->bytes, SL_PAGE_BYTES), false);
+        sl_host_region_init(
+                &seat->regions[region], seat->driver, mapped->base, sl_align_up(mapped->bytes, SL_PAGE_BYTES), mapped->writable);
 }
 
 static void region_unmapping(void *context, uint32_t region)
@@ -287,12 +288,46 @@ static int given_up(const struct sl_gpu_seat *seat, const struct sl_piece *piece
         return sl_stop_look(&stop);
 }
 
+static uint32_t samples_of(const struct sl_gpu_seat *seat, const struct sl_piece *piece)
+{
+        return seat->info->batchable ? piece->samples : 1;
+}
+
+/* Its predictions lie inside of what this process may write to. */
+static bool has_room(const struct sl_gpu_seat *seat, struct sl_job *job, uint32_t piece)
+{
+        for (uint32_t i = 0; i < job->n_outputs; i++) {
+                const struct sl_place *place = &sl_job_outputs(job, piece)[i];
+                const struct sl_mapped_region *region = &seat->link.regions->at[place->region];
+                uint64_t bytes = sl_gpu_port_bytes(&seat->info->outputs[i], samples_of(seat, &job->pieces[piece]));
+
+                if (!region->base || !region->writable || !sl_range_inside(place->offset, bytes, region->bytes))
+                        return false;
+        }
+        return true;
+}
+
 /* What cannot be reached had no room in this process's memory. */
 static int look_at_piece(struct sl_gpu_seat *seat, struct sl_job *job, uint32_t piece)
 {
         int status = given_up(seat, &job->pieces[piece]);
 
-        return status < 0 || sl_worker_link_reaches(&seat->link, job, piece) ? status : -ENOMEM;
+        if (status < 0)
+                return status;
+        return sl_worker_link_reaches(&seat->link, job, piece) && has_room(seat, job, piece) ? 0 : -ENOMEM;
+}
+
+/* By the device, all of it. */
+static bool is_reached(const struct sl_gpu_seat *seat, struct sl_job *job, uint32_t piece)
+{
+        bool reached = true;
+
+        for (uint32_t i = 0; i < job->n_outputs; i++) {
+                uint32_t region = sl_job_outputs(job, piece)[i].region;
+
+                reached &= region == seat->link.start.n_regions ? seat->reply.reached : seat->regions[region].reached;
+        }
+        return reached;
 }
 
 /* By the numbers of the rules. */
@@ -346,9 +381,10 @@ static void add_piece(struct sl_gpu_seat *seat, struct seat_job *s, uint32_t slo
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 places[i] = outputs[i] = sl_regions_at(seat->link.regions, &sl_job_outputs(s->job, piece)[i]);
         s->live[n] = piece;
-        s->samples[n] = info->batchable ? s->job->pieces[piece].samples : 1;
+        s->samples[n] = samples_of(seat, &s->job->pieces[piece]);
         stays = hold_piece(seat, s, slot, n);
-        s->pieces[n] = (struct sl_gpu_piece){.inputs = inputs, .outputs = outputs, .reached = seat->reply.reached, .stays = stays};
+        s->pieces[n] = (struct sl_gpu_piece){
+                .inputs = inputs, .outputs = outputs, .reached = is_reached(seat, s->job, piece), .stays = stays};
 }
 
 /* Predictions that nobody computes. */

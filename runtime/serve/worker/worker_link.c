@@ -72,7 +72,10 @@ int sl_worker_link_map(struct sl_worker_link *link, struct sl_error *error)
                 return r;
         link->order = link->order_map.base;
         link->reply = link->reply_map.base;
-        link->regions->at[start->n_regions].base = link->reply->staging;
+        link->regions->at[start->n_regions] = (struct sl_mapped_region){.base = link->reply->staging,
+                .bytes = start->reply_bytes - offsetof(struct sl_process_reply, staging),
+                .fd = -1,
+                .writable = true};
         return 0;
 }
 
@@ -89,14 +92,14 @@ static void region_forget(struct sl_worker_link *link, uint32_t region)
         *mapped = (struct sl_mapped_region){.fd = -1};
 }
 
-static void region_map(struct sl_worker_link *link, uint32_t region, uint64_t bytes, int fd)
+static void region_map(struct sl_worker_link *link, uint32_t region, uint64_t bytes, int fd, bool writable)
 {
         void *base;
 
         region_forget(link, region);
-        base = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+        base = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
         if (base != MAP_FAILED)
-                link->regions->at[region] = (struct sl_mapped_region){.base = base, .bytes = bytes, .fd = -1};
+                link->regions->at[region] = (struct sl_mapped_region){.base = base, .bytes = bytes, .fd = -1, .writable = writable};
         if (base != MAP_FAILED && link->mapped)
                 link->mapped(link->context, region);
         link->n_maps++;
@@ -115,7 +118,7 @@ static bool hear_packet(struct sl_worker_link *link)
         if (link->ended)
                 return false;
         if (packet.kind == SL_PROCESS_MAP)
-                region_map(link, packet.region, packet.bytes, fd);
+                region_map(link, packet.region, packet.bytes, fd, packet.writable);
         else
                 region_forget(link, packet.region);
         return true;

@@ -85,7 +85,7 @@ const struct sl_process_gather *sl_worker_link_gathers(const struct sl_worker_li
 /* So many jobs are computed and wait for what others make. */
 void sl_worker_link_rest(struct sl_worker_link *link, uint32_t jobs);
 
-/* Every place of the piece can be reached. */
+/* Every input of the piece can be reached. */
 bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *job, uint32_t piece);
 
 /* Of the job in that slot. */

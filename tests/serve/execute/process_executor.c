@@ -113,6 +113,37 @@ Test(process, maps_the_regions_that_its_jobs_name_read_only_and_forgets_them, .t
         stand_free(s);
 }
 
+/* As a GPU's process does where it is told to: nobody has taken the answer yet. */
+Test(process, that_may_write_to_the_arena_puts_predictions_there_and_nothing_beside, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        float wanted[6 * STAND_CLASSES];
+        struct sl_prediction answer;
+
+        stand_give(s, process, 0, 6);
+        cr_assert(stand_poll(s, process, &answer));
+        memcpy(wanted, s->outputs, sizeof(wanted));
+        memset(s->outputs, 0, 10 * STAND_CLASSES * sizeof(float));
+        sl_executor_free(process);
+        s->direct = true;
+        process = start_process(s, 8);
+        stand_give_pieces(s, process, (uint32_t[]){4, 1}, (uint32_t[]){2, 3}, 2);
+        for (uint32_t i = 0; i < 1000 && !sl_executor_waiting(process); i++)
+                usleep(10000);
+        cr_expect_eq(count_mappings(stand_child(), "starling-arena", "rw-s"), 1);
+        for (uint32_t i = 0; i < 2; i++) {
+                cr_assert(stand_poll(s, process, &answer));
+                cr_expect_eq(answer.status, 0);
+        }
+        for (uint32_t i = STAND_CLASSES; i < 6 * STAND_CLASSES; i++)
+                cr_expect_float_eq(s->outputs[i], wanted[i], 1e-5f, "element %u", i);
+        for (uint32_t i = 0; i < STAND_CLASSES; i++)
+                cr_expect(s->outputs[i] == 0 && s->outputs[6 * STAND_CLASSES + i] == 0, "element %u", i);
+        sl_executor_free(process);
+        stand_free(s);
+}
+
 Test(process, what_a_dead_process_has_not_answered_is_lost_and_says_why, .timeout = 60)
 {
         struct stand *s = stand_new();

@@ -119,6 +119,7 @@ struct sl_executor *stand_process(struct stand *s, uint32_t batch_max, const cha
                         .program = program ? program : COMPILE_CHILD,
                         .batch_max = batch_max,
                         .memory_bytes = 64 << 20,
+                        .gpu_direct = s->direct,
                         .let = &s->let,
                         .spin_ns = s->spin_ns,
                         .dispatcher = &s->bell,

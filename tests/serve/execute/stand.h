@@ -34,6 +34,7 @@ struct stand {
         struct sl_wait *wait;
         struct sl_error error; /* why an executor has ended */
         uint64_t spin_ns;
+        bool direct;      /* a process writes to the arena */
         uint32_t threads; /* of a thread's team; 0: none */
         uint64_t team_spin_ns;
 };
