@@ -151,8 +151,12 @@ part_zoo() {
 }
 
 serve_digits() {
-        STARLING_TRY_GPU=1 STARLING_PROGRAM=$build/bin/starling STARLING_DIGITS=$PWD/client/examples/digits XDG_CACHE_HOME=$logs/cache \
-                figures serve 200 "$build/bin/gpu-serve" --filter module_gpu/
+        local suite status=0
+        for suite in module_gpu gpu_ensemble; do
+                STARLING_TRY_GPU=1 STARLING_PROGRAM=$build/bin/starling STARLING_DIGITS=$PWD/client/examples/digits XDG_CACHE_HOME=$logs/cache \
+                        figures serve 200 "$build/bin/gpu-serve" --filter $suite/ || status=1
+        done
+        return $status
 }
 
 # A second time without the sandbox where the first one failed: that says whether it is the sandbox.

@@ -181,9 +181,11 @@ static float combine_value(const char *rule, const predictions *members, uint32_
         return !strcmp(rule, "mean") ? result / MEMBERS : result;
 }
 
+/* To the bit where that is the host's arithmetic, and members say the same in batches of any size: a real device's need not. */
 static void expect_rule(const char *rule, const predictions *members, const float *got)
 {
         bool is_geometric = !strcmp(rule, "geometric_mean");
+        float tolerance = !counts ? 1e-4f : is_geometric ? 1e-5f : 0;
 
         for (uint32_t sample = 0; sample < SAMPLES; sample++) {
                 float wanted[DIGITS_OUT], sum = 0;
@@ -193,8 +195,8 @@ static void expect_rule(const char *rule, const predictions *members, const floa
                 for (uint32_t class = 0; class < DIGITS_OUT; class ++) {
                         float value = got[sample * DIGITS_OUT + class], want = is_geometric ? wanted[class] / sum : wanted[class];
 
-                        cr_assert(is_geometric ? fabsf(value - want) <= 1e-5f : value == want,
-                                "rule %s, sample %u, class %u: %a, not %a", rule, sample, class, (double)value, (double)want);
+                        cr_assert(fabsf(value - want) <= tolerance, "rule %s, sample %u, class %u: %a, not %a", rule, sample, class,
+                                (double)value, (double)want);
                 }
         }
 }
@@ -278,7 +280,7 @@ static uint32_t reap(bool may_fail)
         struct starling_completion done[FLYING];
         uint32_t n_done = 0;
         char text[512];
-        int n = starling_wait(queue, done, FLYING, 20 * SL_NS_PER_SECOND);
+        int n = starling_wait(queue, done, FLYING, 50 * SL_NS_PER_SECOND);
 
         cr_assert_gt(n, 0, "%u requests have no answer\n%s", n_flying, world_log(&world));
         for (int i = 0; i < n; i++) {
@@ -358,12 +360,10 @@ Test(gpu_ensemble, whose_requests_are_late_or_cancelled_leaves_nothing_behind)
                 (void)reap(true);
         }
         for (uint32_t i = 0; i < 20; i++) {
-                uint64_t before = combinations();
-
                 submit(models[0], 0, &seed, 0, 0);
                 cr_assert_eq(reap(false), 1);
-                cr_expect(i < 19 || !counts || combinations() > 0, "%llu", (unsigned long long)before);
         }
+        cr_expect(!counts || combinations() > 0, "nothing was combined there");
         end_flying(models, 3);
         leave();
 }
