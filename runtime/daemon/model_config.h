@@ -4,23 +4,27 @@
  * config.yaml with members and a rule instead of version folders.
  *
  *     batch_max: 32                 # largest batch of a worker, and every other option of lower_options.h
- *     batch_bytes_max: 64 MiB       # of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps
- * this instances: 1                  # workers of this model; requests are spread over them batch_sizes: [1, 1, 2, 4, 8]  # instead
- * of instances: a worker for each, which takes batches up to that threads: 1                    # a worker computes with so many
- * cores of its let, each batch with all of them; auto: with all it has segment_samples: 128          # a request is split into
- * pieces of so many samples; at least batch_max slice_ms: 10                  # a worker computes no longer before it looks for
- * what is more urgent, but for a single sample samples_max: 1048576          # of one request queue_requests: 1024          #
- * accepted and not completed; more are refused warmup_ms: 200                # a model is ready after one sample; so long may an
- * idle worker then run larger batches batching: work_conserving     # who takes how many samples when: a policy of
- * serve/decide/batching.h, and what that is told batching_delay_us: 0          # opt_wait, static, triton: what is not full waits
- * so long for more batching_latency_ms: 20       # aimd: of a batch, at most batching_in_order: no         # triton: yes computes
- * one batch at a time, so that answers keep the order of requests batching_sizes: [4, 8]        # triton: preferred batches
+ *     batch_bytes_max: 64 MiB       # of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this
+ *     instances: 1                  # workers of this model; requests are spread over them
+ *     batch_sizes: [1, 1, 2, 4, 8]  # instead of instances: a worker for each, which takes batches up to that
+ *     threads: 1                    # a worker computes with so many cores of its let, each batch with all of them; auto: with all it has
+ *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
+ *     slice_ms: 10                  # a worker computes no longer before it looks for what is more urgent, but for a single sample
+ *     samples_max: 1048576          # of one request
+ *     queue_requests: 1024          # accepted and not completed; more are refused
+ *     warmup_ms: 200                # a model is ready after one sample; so long may an idle worker then run larger batches
+ *     batching: work_conserving     # who takes how many samples when: a policy of serve/decide/batching.h, and what that is told
+ *     batching_delay_us: 0          # opt_wait, static, triton: what is not full waits so long for more
+ *     batching_latency_ms: 20       # aimd: of a batch, at most
+ *     batching_in_order: no         # triton: yes computes one batch at a time, so that answers keep the order of requests
+ *     batching_sizes: [4, 8]        # triton: preferred batches
  *     batching_rows: ["0,0,1", "0,0,0,1", "0,0,2,1", "0,0,0,2,1"]  # e_ebird: workers of 1, 2, 4, ... at a load of 4, 8, 16, 32
- *     fuse: never                   # auto: it shares workers with others of its architecture, and what waits for them is computed
- * together; # [lenet-a, lenet-b]: with those alone that name the same models, itself among them or not device: cpu # gpu:0, or a
- * let of it, gpu:0/50%: its workers are in that GPU's process (serve/gpu) gpu_completions: events       # words: a GPU itself
- * writes that a launch has ended, where it can gpu_tune: timed               # at the first load candidates are timed on the GPU,
- * and what was chosen is kept; compiled: among them # engines that are compiled at run time; off: the first ones are taken
+ *     fuse: never                   # auto: it shares workers with others of its architecture, and what waits for them is computed together;
+ *                                   # [lenet-a, lenet-b]: with those alone that name the same models, itself among them or not
+ *     device: cpu                   # gpu:0, or a let of it, gpu:0/50%: its workers are in that GPU's process (serve/gpu)
+ *     gpu_completions: events       # words: a GPU itself writes that a launch has ended, where it can
+ *     gpu_tune: timed               # at the first load candidates are timed on the GPU, and what was chosen is kept; compiled: among them
+ *                                   # engines that are compiled at run time; off: the first ones are taken
  *     gpu_tune_seconds: 20          # of all that is timed for a worker, at most
  *     gpu_results: staging          # arena: a GPU itself writes predictions to the client's memory
  *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
