@@ -170,7 +170,7 @@ static void lay_pieces(struct request *request)
                         inputs[i] = (const char *)request->inputs[i] + sl_gpu_port_bytes(&info->inputs[i], each) * p;
                 for (uint32_t i = 0; i < info->n_outputs; i++)
                         outputs[i] = (char *)request->outputs[i] + sl_gpu_port_bytes(&info->outputs[i], each) * p;
-                request->pieces[p] = (struct sl_gpu_piece){inputs, outputs, request->region.reached};
+                request->pieces[p] = (struct sl_gpu_piece){.inputs = inputs, .outputs = outputs, .reached = request->region.reached};
                 request->piece_samples[p] = each;
         }
 }
