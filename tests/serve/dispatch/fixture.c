@@ -61,7 +61,7 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
                 f->models[m].info = &f->info;
                 f->models[m].slice_samples = SL_SLICE_SAMPLES_MAX;
                 f->models[m].policy = sl_policy_work_conserving;
-                f->models[m].workers.n = 1; /* for the window; there is none */
+                f->models[m].workers = (struct sl_workers){.n = 1, .list = {&f->worker}};
                 cr_assert_eq(sl_scheduler_init(&f->models[m].scheduler, FIXTURE_SEGMENTS), 0);
                 members[m] = &f->models[m];
                 weights[m] = (float)(m + 1);

@@ -7,15 +7,17 @@
 #include "accumulator.h"
 #include "channel.h"
 #include "ensemble.h"
+#include "executor.h"
 #include "model.h"
 
 #define FIXTURE_SEGMENTS 64u
 
-/* An ensemble of @n_members without workers: float32 [N, inputs] -> float32 [N, classes]. Freed with fixture_free(). */
+/* An ensemble of @n_members with a worker in name: float32 [N, inputs] -> float32 [N, classes]. Freed with fixture_free(). */
 struct fixture {
         struct sl_stats *stats;
         struct sl_ensemble *ensemble;
         struct sl_model models[SL_MEMBERS_MAX];
+        struct sl_executor worker; /* of each model, for the window: it gets nothing */
         struct sl_plan_info info;
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
