@@ -168,6 +168,7 @@ static const char *engine(const struct sl_blob *blob)
                 [SL_CUDA_WAY_BARE] = "cuDNN, own kernels",
                 [SL_CUDA_WAY_PRODUCT] = "cuBLASLt",
                 [SL_CUDA_WAY_ATTENTION] = "cuBLASLt, own kernels",
+                [SL_CUDA_WAY_RECURRENT] = "cuBLASLt, own kernels",
         };
         struct sl_cuda_record record;
 

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "cuda/attention.h"
+#include "cuda/recurrent.h"
 #include "op.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
                 return SL_CUDA_WAY_PRODUCT;
         if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && same_types(node) && sl_cuda_attention_fits(node))
                 return SL_CUDA_WAY_ATTENTION;
-        return SL_CUDA_WAY_OWN;
+        return sl_cuda_recurrent_fits(node) ? SL_CUDA_WAY_RECURRENT : SL_CUDA_WAY_OWN;
 }
 
 /* ---- making one ---- */
@@ -119,6 +120,15 @@ struct sl_cuda_step *sl_cuda_recipe_multiply(struct sl_cuda_recipe *recipe, cons
         return step;
 }
 
+/* Of a step whose plan is there, over @n_inputs inputs. */
+static void end_own(struct sl_cuda_recipe *recipe, struct sl_cuda_step *step, uint32_t n_inputs, uint32_t n_outputs)
+{
+        step->n_inputs = n_inputs;
+        step->n_outputs = n_outputs;
+        want_workspace(recipe, step->own.scratch_bytes);
+        recipe->checks = recipe->checks || step->own.checks;
+}
+
 int sl_cuda_recipe_own(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *places)
 {
         struct sl_cuda_step *step = sl_cuda_recipe_add(recipe, SL_CUDA_OWN, node->n_inputs + node->n_outputs);
@@ -129,12 +139,28 @@ int sl_cuda_recipe_own(struct sl_cuda_recipe *recipe, const struct sl_node_desc 
         r = sl_cuda_own_plan(node, &step->own);
         if (r < 0)
                 return r;
-        step->n_inputs = node->n_inputs;
-        step->n_outputs = node->n_outputs;
         for (uint32_t i = 0; i < node->n_inputs + node->n_outputs; i++)
                 step->places[i] = places ? places[i] : i < node->n_inputs ? input(i) : output(i - node->n_inputs);
-        want_workspace(recipe, step->own.scratch_bytes);
-        recipe->checks = recipe->checks || step->own.checks;
+        end_own(recipe, step, node->n_inputs, node->n_outputs);
+        return 0;
+}
+
+int sl_cuda_recipe_turns(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums)
+{
+        struct sl_cuda_step *step = sl_cuda_recipe_add(recipe, SL_CUDA_OWN, node->n_inputs + 1 + node->n_outputs);
+        int r;
+
+        if (!step)
+                return -ENOMEM;
+        r = sl_cuda_own_plan_turns(node, &step->own);
+        if (r < 0)
+                return r;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                step->places[i] = input(i);
+        step->places[node->n_inputs] = *sums;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                step->places[node->n_inputs + 1 + i] = output(i);
+        end_own(recipe, step, node->n_inputs + 1, node->n_outputs);
         return 0;
 }
 
@@ -157,12 +183,10 @@ static int add_finish(struct sl_cuda_recipe *recipe, const struct sl_node_desc *
         free(rest);
         if (r < 0)
                 return r;
-        step->n_inputs = node->n_inputs;
-        step->n_outputs = 1;
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 step->places[i] = input(i);
         step->places[node->n_inputs] = output(0);
-        want_workspace(recipe, step->own.scratch_bytes);
+        end_own(recipe, step, node->n_inputs, 1);
         return 0;
 }
 
@@ -230,6 +254,8 @@ int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, u
                 r = make_product(&recipe, node, tf32);
         else if (way == SL_CUDA_WAY_ATTENTION)
                 r = sl_cuda_attention_make(&recipe, node, tf32);
+        else if (way == SL_CUDA_WAY_RECURRENT)
+                r = sl_cuda_recurrent_make(&recipe, node, tf32);
         if (r < 0)
                 sl_cuda_recipe_deinit(&recipe);
         else

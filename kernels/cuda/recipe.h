@@ -21,6 +21,7 @@ enum sl_cuda_way {
         SL_CUDA_WAY_BARE,        /* the same without them; own kernels do the rest */
         SL_CUDA_WAY_PRODUCT,
         SL_CUDA_WAY_ATTENTION,
+        SL_CUDA_WAY_RECURRENT,
         SL_CUDA_WAY_COUNT,
 };
 
@@ -75,6 +76,9 @@ struct sl_cuda_step *sl_cuda_recipe_multiply(struct sl_cuda_recipe *recipe, cons
 
 /* An own step of @node, whose inputs, then outputs, lie at @places; NULL: where those of the node at hand do. -ENOTSUP. */
 int sl_cuda_recipe_own(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *places);
+
+/* The own step of sl_cuda_own_plan_turns(): the products lie at @sums, all else where that of the node at hand does. -ENOTSUP. */
+int sl_cuda_recipe_turns(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums);
 
 /* Where so many bytes of scratch begin that steps leave to each other. */
 uint64_t sl_cuda_recipe_keep(struct sl_cuda_recipe *recipe, uint64_t bytes);

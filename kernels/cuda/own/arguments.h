@@ -128,9 +128,13 @@ struct sl_own_gather_elements {
         const void *in, *indices;
         uint32_t *error;
         uint32_t elements, n_dims, bytes, index_dtype, axis, limit, scatter;
+        uint32_t reduction, dtype; /* of a scatter that adds up: a thread has all that may meet in one place, in their order */
         struct sl_own_divisor dims[SL_OWN_DIMS];
         uint32_t strides[SL_OWN_DIMS]; /* of what is looked up in */
 };
+
+/* As SL_ATTR_REDUCTION has them. */
+enum sl_own_scatter { SL_OWN_SCATTER, SL_OWN_SCATTER_ADD, SL_OWN_SCATTER_MUL, SL_OWN_SCATTER_MAX, SL_OWN_SCATTER_MIN };
 
 /* Rows, looked up by @depth indices each, in each of some batches. With @scatter the output is looked up in, not the input. */
 struct sl_own_gather_nd {
@@ -138,8 +142,17 @@ struct sl_own_gather_nd {
         const void *in, *indices;
         uint32_t *error;
         uint32_t elements, bytes, index_dtype, depth, batch_stride, scatter;
+        uint32_t reduction, dtype, owners; /* of a scatter that adds up: threads for each element of a row, which share the rows */
         struct sl_own_divisor row, n_indices;
         uint32_t limits[SL_OWN_DIMS], strides[SL_OWN_DIMS];
+};
+
+/* Along an axis of @depth places the second value where the index means the place, the first one elsewhere. */
+struct sl_own_one_hot {
+        void *out;
+        const void *indices, *values;
+        uint32_t elements, bytes, index_dtype;
+        struct sl_own_divisor inner, depth;
 };
 
 /* Channels of some tensors side by side, regrouped, and cut into others. */
@@ -257,17 +270,19 @@ struct sl_own_lrn {
         float alpha, beta, bias; /* alpha: for each square */
 };
 
-/* As shape/resize.h has it, without cubic filters and without antialiasing; axes in the order of the output's memory, the innermost first. */
+/* As shape/resize.h has it; axes in the order of the output's memory, the innermost first. */
 struct sl_own_resize_axis {
         struct sl_own_divisor out;
         uint32_t in, stride, keeps;
         float scale, crop_start, crop_end;
+        float support; /* of a filter that is cubic, or wider than its two places */
 };
 
 struct sl_own_resize {
         void *out;
         const void *in;
-        uint32_t elements, n_axes, bytes, dtype, linear, transform, nearest, exclude_outside;
+        uint32_t elements, n_axes, bytes, dtype, linear, cubic, transform, nearest, exclude_outside;
+        float coefficient;
         uint64_t extrapolation;
         struct sl_own_resize_axis axes[SL_OWN_DIMS];
 };
@@ -322,31 +337,33 @@ struct sl_own_quantized_add {
         struct sl_own_step activation;
 };
 
-/* shape/attention.h. Rows are @..._width elements apart, samples @..._rows rows; mask_strides 0 where the mask repeats. */
-#define SL_OWN_HEAD_MAX 128 /* elements of a query, and of a value */
-struct sl_own_attention {
-        void *out;
-        const void *in[3], *mask; /* queries, keys, values; the mask may be NULL */
-        uint32_t rows, keys, depth, width, guard, mask_dtype, n_tiles;
-        uint32_t row_width[3], first[3], mask_strides[4];
-        struct sl_own_divisor heads, row_tiles;
-        float scale;
+/*
+ * A recurrent layer (shape/recurrent.h), @n_turns turns of it from @turn on. A turn is a step of the sequence; a GRU that resets before
+ * its product takes two of them for each step. States are float32, each of [directions, batch, units], one behind the other: hidden
+ * before and after a step, which change places with each, cell, and of a GRU what the first turn of a step leaves to the second.
+ */
+#define SL_OWN_GATE_FUNCTIONS 3
+#define SL_OWN_SAMPLES        4 /* that a warp takes at once */
+enum sl_own_cell { SL_OWN_LSTM, SL_OWN_GRU, SL_OWN_RNN };
+enum sl_own_state { SL_OWN_HIDDEN, SL_OWN_HIDDEN_NEXT, SL_OWN_CELL, SL_OWN_UPDATE = SL_OWN_CELL, SL_OWN_RESET, SL_OWN_STATES };
+
+struct sl_own_gate {
+        uint32_t kind; /* enum sl_gate */
+        float alpha, beta;
 };
 
-#define SL_OWN_GATES 3
 struct sl_own_recurrent {
-        void *out, *last_h, *last_c; /* may be NULL */
-        const void *x, *w, *r, *bias, *h, *c, *peephole;
-        const int32_t *lengths;
+        void *out, *last_hidden, *last_cell; /* may be NULL */
+        const void *x, *w;                   /* w NULL: x is the product of both, float32, without the bias */
+        const void *r, *bias, *first_hidden, *first_cell, *peephole; /* the last four may be NULL */
+        const int32_t *lengths;                                      /* NULL: all steps */
         uint32_t *error;
-        uint32_t kind, dtype, steps, batch, inputs, hidden, gates, directions, backward, batch_first, input_forget, linear_before_reset;
-        float clip;
-        struct {
-                uint32_t kind;
-                float alpha, beta;
-        } function[2][SL_OWN_GATES];
+        float *states; /* of enum sl_own_state */
+        uint32_t cell, dtype, gates, turns_per_step, turn, n_turns;
+        uint32_t steps, batch, inputs, units, directions, backward, batch_first, input_forget, linear_before_reset;
+        float clip; /* 0: none */
+        struct sl_own_gate function[2][SL_OWN_GATE_FUNCTIONS]; /* of a direction */
 };
-enum sl_own_cell { SL_OWN_LSTM, SL_OWN_GRU, SL_OWN_RNN };
 
 /* The predictions of the members of an ensemble, [samples, classes] each, become one, always in the order of the members. */
 #define SL_OWN_MEMBERS_MAX 64

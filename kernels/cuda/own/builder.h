@@ -99,6 +99,9 @@ bool sl_own_runs(uint32_t op);
 /* See sl_cuda_own_plan_finish(). */
 int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_desc *node, int bias_axis);
 
+/* See sl_cuda_own_plan_turns(). */
+int sl_own_build_turns(struct sl_own_builder *builder, const struct sl_node_desc *node);
+
 #define SL_OWN_OPERATORS(X)                                                                                                        \
         X(unary)                                                                                                                   \
         X(arithmetic)                                                                                                              \
@@ -144,7 +147,9 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
         X(non_max_suppression)                                                                                                     \
         X(quantize)                                                                                                                \
         X(dequantize)                                                                                                              \
-        X(quantized_add)
+        X(quantized_add)                                                                                                           \
+        X(recurrent)                                                                                                               \
+        X(one_hot)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)
 #undef X

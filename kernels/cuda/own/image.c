@@ -28,8 +28,8 @@ static bool set_window(struct sl_own_pool *a, uint32_t i, const struct sl_node_d
         int64_t in = node->inputs[0].shape.dims[2 + from], out = node->outputs[0].shape.dims[2 + from];
 
         if (w->kernel[from] > REACH_MAX || w->dilation[from] > REACH_MAX || w->kernel[from] * w->dilation[from] > REACH_MAX ||
-                w->pad_begin[from] > REACH_MAX || w->pad_end[from] > REACH_MAX || w->stride[from] > REACH_MAX ||
-                in > REACH_MAX || out > REACH_MAX || w->stride[from] * out > REACH_MAX)
+                w->pad_begin[from] > REACH_MAX || w->pad_end[from] > REACH_MAX || w->stride[from] > REACH_MAX || in > REACH_MAX ||
+                out > REACH_MAX || w->stride[from] * out > REACH_MAX)
                 return false;
         a->in_size[i] = (int32_t)in;
         a->out_size[i] = sl_own_divide_by((uint64_t)out);
@@ -107,7 +107,8 @@ int sl_own_plan_pool(struct sl_own_builder *builder, const struct sl_node_desc *
 static void set_scale_vector(struct sl_own_scale *a, const struct sl_tensor *in, uint64_t inner)
 {
         uint64_t wide = 16 / sl_dtype_bytes(in->dtype), channels = (uint64_t)in->shape.dims[1];
-        bool fits = a->channels_last ? channels % wide == 0 && a->out_channels % wide == 0 && a->first % wide == 0 : inner % wide == 0;
+        bool fits =
+                a->channels_last ? channels % wide == 0 && a->out_channels % wide == 0 && a->first % wide == 0 : inner % wide == 0;
 
         a->vector = fits ? (uint32_t)wide : 1;
 }
@@ -137,7 +138,8 @@ static void add_scale(struct sl_own_builder *builder, const struct sl_node_desc 
         sl_own_slot(launch, offsetof(struct sl_own_scale, out), SL_OWN_OUTPUT, 0, 0);
         sl_own_slot(launch, offsetof(struct sl_own_scale, in), SL_OWN_INPUT, i, 0);
         for (uint32_t k = 0; k < 4; k++)
-                sl_own_slot(launch, offsetof(struct sl_own_scale, statistics) + k * sizeof(void *), SL_OWN_INPUT, statistics + k, 0);
+                sl_own_slot(
+                        launch, offsetof(struct sl_own_scale, statistics) + k * sizeof(void *), SL_OWN_INPUT, statistics + k, 0);
 }
 
 /* BatchNormalization, and the same of a Concat: one launch for each input. */
@@ -181,6 +183,14 @@ int sl_own_plan_lrn(struct sl_own_builder *builder, const struct sl_node_desc *n
         return 0;
 }
 
+/* As far as the filter of an axis reaches: farther where it is widened against aliasing. */
+static float support_of(const struct sl_resize *r, uint32_t axis)
+{
+        float shrink = r->antialias && r->scale[axis] < 1 ? r->scale[axis] : 1;
+
+        return (r->mode == SL_RESIZE_CUBIC ? 2.0f : 1.0f) / shrink;
+}
+
 static void set_axes(struct sl_own_resize *a, const struct sl_node_desc *node, const struct sl_resize *r)
 {
         int64_t strides[SL_RANK_MAX];
@@ -196,11 +206,11 @@ static void set_axes(struct sl_own_resize *a, const struct sl_node_desc *node, c
                         .keeps = sl_resize_keeps(r, at),
                         .scale = r->scale[at],
                         .crop_start = r->crop_start[at],
-                        .crop_end = r->crop_end[at]};
+                        .crop_end = r->crop_end[at],
+                        .support = support_of(r, at)};
         }
 }
 
-/* Cubic filters, and those that are widened against aliasing, are not there. */
 int sl_own_plan_resize(struct sl_own_builder *builder, const struct sl_node_desc *node)
 {
         uint32_t dtype = node->inputs[0].dtype;
@@ -213,14 +223,17 @@ int sl_own_plan_resize(struct sl_own_builder *builder, const struct sl_node_desc
         if (node->inputs[0].layout != node->outputs[0].layout || sl_resize_read(node, &r, NULL))
                 return -ENOTSUP;
         a.linear = r.mode == SL_RESIZE_LINEAR;
-        if (r.mode == SL_RESIZE_CUBIC || (a.linear && (r.antialias || !sl_own_is_float(dtype))))
+        a.cubic = r.mode == SL_RESIZE_CUBIC;
+        a.coefficient = r.coefficient;
+        if (r.mode != SL_RESIZE_NEAREST && !sl_own_is_float(dtype))
                 return -ENOTSUP;
         a.transform = r.transform;
         a.nearest = r.nearest;
         a.exclude_outside = r.exclude_outside;
         a.extrapolation = sl_own_bits((double)r.extrapolation, dtype);
         set_axes(&a, node, &r);
-        launch = sl_own_add(builder, SL_OWN_KERNEL_resize, &a, sizeof(a), a.elements);
+        launch = sl_own_add(builder, a.cubic || (a.linear && r.antialias) ? SL_OWN_KERNEL_resize_filter : SL_OWN_KERNEL_resize, &a,
+                sizeof(a), a.elements);
         sl_own_slot(launch, offsetof(struct sl_own_resize, out), SL_OWN_OUTPUT, 0, 0);
         sl_own_slot(launch, offsetof(struct sl_own_resize, in), SL_OWN_INPUT, 0, 0);
         return 0;

@@ -397,3 +397,104 @@ SL_KERNEL(resize, sl_own_resize)
                 }
         }
 }
+
+/* Filters of more than two places. Of one axis: @count places from @begin on, around @x; of one that is kept place @at. */
+struct span {
+        float x, begin, scale;
+        uint32_t count, at;
+};
+
+static __device__ float filter_at(const sl_own_resize &a, float x)
+{
+        float c = a.coefficient;
+
+        x = fabsf(x);
+        if (!a.cubic)
+                return x < 1 ? 1 - x : 0;
+        if (x <= 1)
+                return ((c + 2) * x - (c + 3)) * x * x + 1;
+        return x < 2 ? ((c * x - 5 * c) * x + 8 * c) * x - 4 * c : 0;
+}
+
+static __device__ float weight_of(const sl_own_resize &a, const sl_own_resize_axis &axis, const span &s, uint32_t k)
+{
+        float place = s.begin + (float)k;
+        bool outside = place < 0 || place > (float)(axis.in - 1);
+
+        return outside && a.exclude_outside ? 0 : filter_at(a, (place - s.x) * ((a.cubic ? 2.0f : 1.0f) / axis.support)) * s.scale;
+}
+
+static __device__ span span_of(const sl_own_resize &a, const sl_own_resize_axis &axis, float x)
+{
+        float last = (float)(axis.in - 1), sum = 0;
+        span s;
+
+        x = !(x > -axis.support) ? -axis.support : x > last + axis.support ? last + axis.support : x;
+        s.x = x;
+        s.begin = floorf(x - axis.support) + 1;
+        s.count = (uint32_t)(ceilf(x + axis.support) - s.begin);
+        s.scale = 1;
+        s.at = 0;
+        for (uint32_t k = 0; k < s.count; k++)
+                sum += weight_of(a, axis, s, k);
+        s.scale = sum != 0 ? 1 / sum : 1;
+        return s;
+}
+
+/* The next taps, the innermost axis first; false behind the last ones. */
+static __device__ bool next_taps(const sl_own_resize &a, const span spans[SL_OWN_DIMS], uint32_t taps[SL_OWN_DIMS])
+{
+        for (uint32_t d = 0; d < a.n_axes; d++) {
+                if (++taps[d] < spans[d].count)
+                        return true;
+                taps[d] = 0;
+        }
+        return false;
+}
+
+static __device__ float add_taps(const sl_own_resize &a, const span spans[SL_OWN_DIMS])
+{
+        uint32_t taps[SL_OWN_DIMS] = {};
+        float sum = 0;
+
+        do {
+                uint32_t from = 0;
+                float weight = 1;
+
+                for (uint32_t d = 0; d < a.n_axes && weight != 0; d++) {
+                        uint32_t at = a.axes[d].keeps ? spans[d].at : clamp(spans[d].begin + (float)taps[d], a.axes[d].in);
+
+                        weight *= a.axes[d].keeps ? 1 : weight_of(a, a.axes[d], spans[d], taps[d]);
+                        from += at * a.axes[d].stride;
+                }
+                if (weight != 0)
+                        sum += weight * load_float(a.in, from, a.dtype);
+        } while (next_taps(a, spans, taps));
+        return sum;
+}
+
+SL_KERNEL(resize_filter, sl_own_resize)
+{
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step()) {
+                span spans[SL_OWN_DIMS];
+                bool inside = true;
+                uint32_t left = i;
+
+                for (uint32_t d = 0; d < a.n_axes && inside; d++) {
+                        uint32_t at = left;
+                        float x;
+
+                        left = divide(&at, a.axes[d].out);
+                        spans[d] = {0, 0, 1, 1, at};
+                        if (a.axes[d].keeps)
+                                continue;
+                        x = source_of(a, a.axes[d], at);
+                        inside = a.transform != SL_RESIZE_TF_CROP_AND_RESIZE || (x >= 0 && x <= (float)(a.axes[d].in - 1));
+                        spans[d] = span_of(a, a.axes[d], x);
+                }
+                if (inside)
+                        store_float(a.out, i, a.dtype, add_taps(a, spans));
+                else
+                        store_bits(a.out, i, a.bytes, a.extrapolation);
+        }
+}

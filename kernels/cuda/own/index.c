@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#define SCATTER_THREADS 16384
+
 static uint64_t product(const struct sl_shape *shape, uint32_t from, uint32_t to)
 {
         uint64_t elements = 1;
@@ -46,14 +48,18 @@ int sl_own_plan_gather(struct sl_own_builder *builder, const struct sl_node_desc
         a.elements = (uint32_t)(elements * bytes / unit);
         a.row = sl_own_divide_by(row / unit);
         a.n_indices = sl_own_divide_by(sl_shape_elements(&node->inputs[1].shape));
-        launch = sl_own_add(builder,
-                SL_OWN_KERNEL_gather_1 + (unit > 1) + (unit > 2) + (unit > 4) + (unit > 8), &a, sizeof(a), a.elements);
+        launch = sl_own_add(
+                builder, SL_OWN_KERNEL_gather_1 + (unit > 1) + (unit > 2) + (unit > 4) + (unit > 8), &a, sizeof(a), a.elements);
         ADD_INDEX_SLOTS(launch, sl_own_gather, SL_OWN_OUTPUT, 0, SL_OWN_INPUT, 0);
         sl_own_checks(builder);
         return 0;
 }
 
-/* @walked: the shape that the indices have. */
+static uint32_t reduction_of(const struct sl_node_desc *node)
+{
+        return (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_REDUCTION, 0);
+}
+
 static void add_elements(struct sl_own_builder *builder, const struct sl_node_desc *node, bool scatter)
 {
         const struct sl_shape *data = &node->inputs[0].shape, *walked = &node->inputs[1].shape;
@@ -61,7 +67,9 @@ static void add_elements(struct sl_own_builder *builder, const struct sl_node_de
                 .n_dims = walked->rank,
                 .bytes = (uint32_t)sl_dtype_bytes(node->inputs[0].dtype),
                 .index_dtype = node->inputs[1].dtype,
-                .scatter = scatter};
+                .scatter = scatter,
+                .reduction = scatter ? reduction_of(node) : 0,
+                .dtype = node->inputs[0].dtype};
         struct sl_own_launch *launch;
         int64_t strides[SL_RANK_MAX];
 
@@ -74,7 +82,9 @@ static void add_elements(struct sl_own_builder *builder, const struct sl_node_de
         }
         if (!a.elements)
                 return;
-        launch = sl_own_add(builder, SL_OWN_KERNEL_gather_elements, &a, sizeof(a), a.elements);
+        launch = a.reduction
+                         ? sl_own_add(builder, SL_OWN_KERNEL_scatter_elements, &a, sizeof(a), a.elements / a.dims[a.axis].divisor)
+                         : sl_own_add(builder, SL_OWN_KERNEL_gather_elements, &a, sizeof(a), a.elements);
         ADD_INDEX_SLOTS(launch, sl_own_gather_elements, SL_OWN_OUTPUT, 0, SL_OWN_INPUT, scatter ? 2 : 0);
         sl_own_checks(builder);
 }
@@ -87,12 +97,20 @@ int sl_own_plan_gather_elements(struct sl_own_builder *builder, const struct sl_
         return 0;
 }
 
-/* The output begins as the data; what is added, multiplied or compared would be so in any order. */
+static bool reduces(const struct sl_node_desc *node)
+{
+        uint32_t dtype = node->inputs[0].dtype;
+
+        return reduction_of(node) <= SL_OWN_SCATTER_MIN && dtype != SL_DTYPE_BOOL &&
+               (!sl_dtype_is_float(dtype) || sl_own_is_float(dtype));
+}
+
+/* The output begins as the data. */
 static int start_scatter(struct sl_own_builder *builder, const struct sl_node_desc *node)
 {
         struct sl_node_desc copy = {.n_inputs = 1, .n_outputs = 1, .inputs = {node->inputs[0]}, .outputs = {node->outputs[0]}};
 
-        if (!all_plain(node) || sl_attrs_int(&node->attrs, SL_ATTR_REDUCTION, 0))
+        if (!all_plain(node) || (reduction_of(node) && !reduces(node)))
                 return -ENOTSUP;
         return sl_own_plan_view(builder, &copy);
 }
@@ -106,6 +124,15 @@ int sl_own_plan_scatter_elements(struct sl_own_builder *builder, const struct sl
         return r;
 }
 
+/* Threads that share the rows of @elements elements: each looks at all indices, so that more than a GPU runs at once gain nothing.
+ */
+static uint32_t owners_of(uint32_t row, uint32_t elements)
+{
+        uint32_t rows = elements / row, owners = row < SCATTER_THREADS ? SCATTER_THREADS / row : 1;
+
+        return owners < rows ? owners : rows ? rows : 1;
+}
+
 static void add_rows(struct sl_own_builder *builder, const struct sl_node_desc *node, bool scatter)
 {
         const struct sl_shape *data = &node->inputs[0].shape, *indices = &node->inputs[1].shape;
@@ -114,7 +141,9 @@ static void add_rows(struct sl_own_builder *builder, const struct sl_node_desc *
                 .index_dtype = node->inputs[1].dtype,
                 .depth = (uint32_t)indices->dims[indices->rank - 1],
                 .batch_stride = (uint32_t)product(data, batch, data->rank),
-                .scatter = scatter};
+                .scatter = scatter,
+                .reduction = scatter ? reduction_of(node) : 0,
+                .dtype = node->inputs[0].dtype};
         uint64_t tuples = product(indices, 0, indices->rank - 1), batches = product(data, 0, batch);
         struct sl_own_launch *launch;
         int64_t strides[SL_RANK_MAX];
@@ -129,7 +158,9 @@ static void add_rows(struct sl_own_builder *builder, const struct sl_node_desc *
         a.elements = (uint32_t)(tuples * product(data, batch + a.depth, data->rank));
         if (!a.elements)
                 return;
-        launch = sl_own_add(builder, SL_OWN_KERNEL_gather_nd, &a, sizeof(a), a.elements);
+        a.owners = owners_of(a.row.divisor, a.batch_stride);
+        launch = a.reduction ? sl_own_add(builder, SL_OWN_KERNEL_scatter_rows, &a, sizeof(a), (uint64_t)a.row.divisor * a.owners)
+                             : sl_own_add(builder, SL_OWN_KERNEL_gather_nd, &a, sizeof(a), a.elements);
         ADD_INDEX_SLOTS(launch, sl_own_gather_nd, SL_OWN_OUTPUT, 0, SL_OWN_INPUT, scatter ? 2 : 0);
         sl_own_checks(builder);
 }
@@ -149,4 +180,25 @@ int sl_own_plan_scatter_nd(struct sl_own_builder *builder, const struct sl_node_
         if (!r)
                 add_rows(builder, node, true);
         return r;
+}
+
+int sl_own_plan_one_hot(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_shape *out = &node->outputs[0].shape;
+        int64_t axis = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -1);
+        struct sl_own_one_hot a = {.elements = (uint32_t)sl_shape_elements(out),
+                .bytes = (uint32_t)sl_dtype_bytes(node->outputs[0].dtype),
+                .index_dtype = node->inputs[0].dtype};
+        struct sl_own_launch *launch;
+
+        if (!all_plain(node) || a.index_dtype == SL_DTYPE_U64 || a.index_dtype == SL_DTYPE_F64)
+                return -ENOTSUP;
+        axis += axis < 0 ? out->rank : 0;
+        a.inner = sl_own_divide_by(product(out, (uint32_t)axis + 1, out->rank));
+        a.depth = sl_own_divide_by((uint64_t)out->dims[axis]);
+        launch = sl_own_add(builder, SL_OWN_KERNEL_one_hot, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_one_hot, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_one_hot, indices), SL_OWN_INPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_one_hot, values), SL_OWN_INPUT, 1, 0);
+        return 0;
 }

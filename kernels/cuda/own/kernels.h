@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes)
+#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes) X(recurrent)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
@@ -32,6 +32,9 @@
         X(movement, gather_16, struct sl_own_gather)                                                                               \
         X(movement, gather_elements, struct sl_own_gather_elements)                                                                \
         X(movement, gather_nd, struct sl_own_gather_nd)                                                                            \
+        X(movement, scatter_elements, struct sl_own_gather_elements)                                                               \
+        X(movement, scatter_rows, struct sl_own_gather_nd)                                                                         \
+        X(movement, one_hot, struct sl_own_one_hot)                                                                                \
         X(movement, shuffle, struct sl_own_shuffle)                                                                                \
         X(movement, triangle, struct sl_own_triangle)                                                                              \
         X(convert, cast, struct sl_own_cast)                                                                                       \
@@ -65,6 +68,7 @@
         X(image, lrn_f16, struct sl_own_lrn)                                                                                       \
         X(image, lrn_bf16, struct sl_own_lrn)                                                                                      \
         X(image, resize, struct sl_own_resize)                                                                                     \
+        X(image, resize_filter, struct sl_own_resize)                                                                              \
         X(select, top_k, struct sl_own_top_k)                                                                                      \
         X(select, cum_sum, struct sl_own_cum_sum)                                                                                  \
         X(select, nms, struct sl_own_nms)                                                                                          \
@@ -75,7 +79,11 @@
         X(ensemble, processors, struct sl_own_processors)                                                                          \
         X(bytes, quantize, struct sl_own_quantize)                                                                                 \
         X(bytes, dequantize, struct sl_own_quantize)                                                                               \
-        X(bytes, quantized_add, struct sl_own_quantized_add)
+        X(bytes, quantized_add, struct sl_own_quantized_add)                                                                       \
+        X(recurrent, recurrent_begin, struct sl_own_recurrent)                                                                     \
+        X(recurrent, recurrent_f32, struct sl_own_recurrent)                                                                       \
+        X(recurrent, recurrent_f16, struct sl_own_recurrent)                                                                       \
+        X(recurrent, recurrent_bf16, struct sl_own_recurrent)
 
 enum sl_own_family {
 #define X(family) SL_OWN_FAMILY_##family,

@@ -37,8 +37,9 @@ int sl_cuda_own_open(const struct sl_cuda_driver *driver, struct sl_cuda_own *re
         int r = 0;
 
         for (uint32_t i = 0; i < SL_OWN_FAMILY_COUNT && !r; i++)
-                r = sl_cuda_check(driver, driver->library_load_data(&own.libraries[i], families[i].code, NULL, NULL, 0, NULL, NULL, 0),
-                        error, "loading the %s kernels", families[i].name);
+                r = sl_cuda_check(driver,
+                        driver->library_load_data(&own.libraries[i], families[i].code, NULL, NULL, 0, NULL, NULL, 0), error,
+                        "loading the %s kernels", families[i].name);
         for (uint32_t i = 0; i < SL_OWN_KERNEL_COUNT && !r; i++)
                 r = sl_cuda_check(driver,
                         driver->library_get_kernel(&own.kernels[i], own.libraries[kernels[i].family], kernels[i].name), error,
@@ -77,8 +78,22 @@ static CUdeviceptr address_of(const struct sl_own_slot *slot, const struct sl_ow
 
 CUresult sl_cuda_own_queue(const struct sl_cuda_own *own, const struct sl_own_launch *launch, void *arguments[1], CUstream stream)
 {
-        return own->driver->launch_kernel((CUfunction)own->kernels[launch->kernel], launch->grid[0], launch->grid[1], launch->grid[2],
-                launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes, stream, arguments, NULL);
+        return own->driver->launch_kernel((CUfunction)own->kernels[launch->kernel], launch->grid[0], launch->grid[1],
+                launch->grid[2], launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes, stream, arguments,
+                NULL);
+}
+
+static CUresult queue_all(const struct sl_cuda_own *own, const struct sl_own_launch *launch, uint8_t *argument, CUstream stream)
+{
+        CUresult result = CUDA_SUCCESS;
+
+        if (!launch->repeats)
+                return sl_cuda_own_queue(own, launch, (void *[]){argument}, stream);
+        for (uint32_t i = 0; i < launch->repeats && result == CUDA_SUCCESS; i++) {
+                memcpy(argument + launch->counter, &i, sizeof(i));
+                result = sl_cuda_own_queue(own, launch, (void *[]){argument}, stream);
+        }
+        return result;
 }
 
 CUresult sl_cuda_own_launch(
@@ -97,7 +112,7 @@ CUresult sl_cuda_own_launch(
                         address += address ? launch->slots[k].bytes : 0;
                         memcpy(argument + launch->slots[k].offset, &address, sizeof(address));
                 }
-                result = sl_cuda_own_queue(own, launch, (void *[]){argument}, stream);
+                result = queue_all(own, launch, argument, stream);
         }
         return result;
 }

@@ -266,6 +266,110 @@ SL_KERNEL(gather_nd, sl_own_gather_nd)
         }
 }
 
+/* Of a NaN and a number the NaN, as far as it was there first. */
+static __device__ float reduce_floats(uint32_t kind, float before, float x)
+{
+        switch (kind) {
+        case SL_OWN_SCATTER_ADD:
+                return before + x;
+        case SL_OWN_SCATTER_MUL:
+                return before * x;
+        case SL_OWN_SCATTER_MAX:
+                return isnan(before) || before > x ? before : x;
+        default:
+                return isnan(before) || before < x ? before : x;
+        }
+}
+
+static __device__ int64_t reduce_integers(uint32_t kind, int64_t before, int64_t x, bool without_sign)
+{
+        bool less = without_sign ? (uint64_t)before < (uint64_t)x : before < x;
+
+        switch (kind) {
+        case SL_OWN_SCATTER_ADD:
+                return (int64_t)((uint64_t)before + (uint64_t)x);
+        case SL_OWN_SCATTER_MUL:
+                return (int64_t)((uint64_t)before * (uint64_t)x);
+        case SL_OWN_SCATTER_MAX:
+                return less ? x : before;
+        default:
+                return less ? before : x;
+        }
+}
+
+static __device__ void reduce_into(void *out, uint32_t at, const void *in, uint32_t from, uint32_t kind, uint32_t dtype)
+{
+        if (is_float(dtype))
+                store_float(out, at, dtype, reduce_floats(kind, load_float(out, at, dtype), load_float(in, from, dtype)));
+        else
+                store_integer(out, at, dtype,
+                        reduce_integers(kind, load_integer(out, at, dtype), load_integer(in, from, dtype), is_unsigned(dtype)));
+}
+
+/* Elements meet along the axis alone: a thread has all places of it. */
+SL_KERNEL(scatter_elements, sl_own_gather_elements)
+{
+        uint32_t lines = a.elements / a.dims[a.axis].divisor;
+
+        for (uint32_t i = thread_first(); i < lines; i += thread_step()) {
+                uint32_t left = i, from = 0, to = 0, step = 1, axis_step = 0, index;
+
+                for (uint32_t d = 0; d < a.n_dims; d++) {
+                        uint32_t at = left;
+
+                        if (d == a.axis) {
+                                axis_step = step;
+                        } else {
+                                left = divide(&at, a.dims[d]);
+                                from += at * step;
+                                to += at * a.strides[d];
+                        }
+                        step *= a.dims[d].divisor;
+                }
+                for (uint32_t k = 0; k < a.dims[a.axis].divisor; k++, from += axis_step)
+                        if (check_index(a.indices, from, a.index_dtype, a.limit, a.error, &index))
+                                reduce_into(a.out, to + index * a.strides[a.axis], a.in, from, a.reduction, a.dtype);
+        }
+}
+
+/* A thread has one element of some of the rows, and goes through all that is added to any. */
+SL_KERNEL(scatter_rows, sl_own_gather_nd)
+{
+        uint32_t n = a.row.divisor * a.owners, tuples = a.elements / a.row.divisor;
+
+        for (uint32_t i = thread_first(); i < n; i += thread_step()) {
+                uint32_t within = i, owner = divide(&within, a.row);
+
+                for (uint32_t tuple = 0; tuple < tuples; tuple++) {
+                        uint32_t far = 0, rest;
+                        bool inside = true;
+
+                        for (uint32_t d = 0; d < a.depth && inside; d++) {
+                                uint32_t at = 0;
+
+                                inside = check_index(a.indices, tuple * a.depth + d, a.index_dtype, a.limits[d], a.error, &at);
+                                far += at * a.strides[d];
+                        }
+                        rest = far;
+                        if (inside && divide(&rest, a.row) % a.owners == owner)
+                                reduce_into(a.out, far + within, a.in, tuple * a.row.divisor + within, a.reduction, a.dtype);
+                }
+        }
+}
+
+SL_KERNEL(one_hot, sl_own_one_hot)
+{
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step()) {
+                uint32_t within = i, place = divide(&within, a.inner), outer = divide(&place, a.depth);
+                uint32_t at = outer * a.inner.divisor + within;
+                double index = is_float(a.index_dtype) ? (double)load_float(a.indices, at, a.index_dtype)
+                                                       : (double)load_integer(a.indices, at, a.index_dtype);
+                bool on = index == (double)place || index == (double)place - a.depth.divisor;
+
+                store_bits(a.out, i, a.bytes, load_bits(a.values, on, a.bytes));
+        }
+}
+
 /* Which of the tensors side by side has the channel, which becomes one of its own. */
 static __device__ uint32_t tensor_of(const uint32_t channels[SL_OWN_SHUFFLE_TENSORS], uint32_t *channel)
 {

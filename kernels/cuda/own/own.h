@@ -39,11 +39,12 @@ struct sl_own_slot {
 };
 
 #define SL_OWN_ARGUMENT_BYTES 1024
-#define SL_OWN_SLOTS_MAX      12
+#define SL_OWN_SLOTS_MAX      14
 
 struct sl_own_launch {
         uint32_t kernel; /* enum sl_own_kernel */
         uint32_t grid[3], block[3], shared_bytes;
+        uint32_t repeats, counter; /* more than 0: it is queued so often, with its number as the word at @counter of the argument */
         uint32_t n_slots;
         struct sl_own_slot slots[SL_OWN_SLOTS_MAX];
         _Alignas(16) uint8_t argument[SL_OWN_ARGUMENT_BYTES];
@@ -73,6 +74,12 @@ int sl_cuda_own_plan(const struct sl_node_desc *node, struct sl_own_plan *ret_pl
  * dimension of output 0 that input 2 is added along, below 0: none. The residual is the last input, where the epilogue has one.
  */
 int sl_cuda_own_plan_finish(const struct sl_node_desc *node, int bias_axis, struct sl_own_plan *ret_plan);
+
+/*
+ * A LSTM, GRU or RNN without the product of its input: that is one input more, behind those of the node, float32
+ * [rows of X, directions * gates * hidden]. Return: as sl_cuda_own_plan().
+ */
+int sl_cuda_own_plan_turns(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
 
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan);
 

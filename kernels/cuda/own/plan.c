@@ -7,6 +7,7 @@
 #define ELEMENTS_MAX ((1ull << 31) - 1)
 
 /* Operator and the function that plans it. */
+/* clang-format off */
 #define OPERATORS(X)                                                                                                               \
         X(RELU, unary) X(LEAKY_RELU, unary) X(ELU, unary) X(SIGMOID, unary) X(HARD_SIGMOID, unary) X(HARD_SWISH, unary)            \
         X(TANH, unary) X(SOFTPLUS, unary) X(GELU, unary) X(ERF, unary) X(EXP, unary) X(LOG, unary) X(SQRT, unary)                  \
@@ -31,7 +32,9 @@
         X(GLOBAL_MAX_POOL, global_pool) X(GLOBAL_LP_POOL, global_pool) X(ARG_MAX, argreduce) X(ARG_MIN, argreduce)                 \
         X(MAX_POOL, pool) X(AVERAGE_POOL, pool) X(LP_POOL, pool) X(BATCH_NORM, scale) X(NORMALIZED_CONCAT, scale) X(LRN, lrn)      \
         X(RESIZE, resize) X(TOP_K, top_k) X(CUM_SUM, cum_sum) X(NON_MAX_SUPPRESSION, non_max_suppression)                          \
-        X(QUANTIZE_LINEAR, quantize) X(DEQUANTIZE_LINEAR, dequantize) X(QUANTIZED_ADD, quantized_add)
+        X(QUANTIZE_LINEAR, quantize) X(DEQUANTIZE_LINEAR, dequantize) X(QUANTIZED_ADD, quantized_add)                              \
+        X(LSTM, recurrent) X(GRU, recurrent) X(RNN, recurrent) X(ONE_HOT, one_hot)
+/* clang-format on */
 
 static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
 #define X(id, function) [SL_OP_##id] = sl_own_plan_##function,
@@ -118,6 +121,14 @@ int sl_cuda_own_plan_finish(const struct sl_node_desc *node, int bias_axis, stru
         struct sl_own_builder builder = {.plan = &plan};
 
         return keep(&plan, sl_own_build_finish(&builder, node, bias_axis), &builder, ret_plan);
+}
+
+int sl_cuda_own_plan_turns(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        struct sl_own_plan plan = {.n_launches = 0};
+        struct sl_own_builder builder = {.plan = &plan};
+
+        return keep(&plan, node_fits(node) ? sl_own_build_turns(&builder, node) : -ENOTSUP, &builder, ret_plan);
 }
 
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan)

@@ -10,6 +10,7 @@
 #include "node_bench.h"
 #include "own_device.h"
 #include "random_node.h"
+#include "shape/recurrent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,6 +67,18 @@ static void fill(struct random *random, const struct sl_tensor *tensor, void *da
                 cr_assert_eq(bench_run(&cast, INPUTS(is_float ? (void *)floats : (void *)integers), &data), 0);
         free(floats);
         free(integers);
+}
+
+/* Lengths of sequences, most of which are some. */
+static void fill_lengths(struct random *random, const struct sl_node_desc *node, int32_t *lengths)
+{
+        bool recurrent = node->op == SL_OP_LSTM || node->op == SL_OP_GRU || node->op == SL_OP_RNN;
+        struct sl_recurrence r = {.gates = 0};
+
+        if (!recurrent || sl_recurrence_read(node, &r, NULL) || random_next(random, 4) == 0)
+                return;
+        for (int64_t i = 0; i < r.batch; i++)
+                lengths[i] = (int32_t)random_next(random, (uint32_t)r.steps + 1);
 }
 
 /* The same elements in another layout. */
@@ -222,6 +235,8 @@ static void expect_agreement(struct random *random, const struct sl_node_desc *n
                 if (node->inputs[i].dtype == SL_DTYPE_NONE)
                         continue;
                 fill(random, &node->inputs[i], want.inputs[i].at);
+                if (i == SL_RNN_LENGTHS)
+                        fill_lengths(random, node, (int32_t *)(void *)want.inputs[i].at);
                 relayout(&node->inputs[i], want.inputs[i].at, &own->inputs[i], got.inputs[i].at);
         }
         run_on_ref(&want);
@@ -336,6 +351,75 @@ Test(known_nodes, transposes_agree_with_ref)
 
                 for (size_t k = 0; k < sizeof(nodes) / sizeof(nodes[0]); k++)
                         expect_agreement(&random, &nodes[k], &nodes[k]);
+        }
+}
+
+struct layer {
+        enum sl_op op;
+        uint32_t dtype;
+        int64_t steps, batch, inputs, units, direction, batch_first;
+};
+
+static void input_or_none(struct random *random, struct sl_node_desc *node, uint32_t dtype, struct sl_shape shape)
+{
+        bench_input(node, random_next(random, 3) ? dtype : SL_DTYPE_NONE, shape);
+}
+
+/* Of a layer that has whatever else a layer may have, by chance. */
+static struct sl_node_desc recurrent_node(struct random *random, const struct layer *l)
+{
+        int64_t gates = l->op == SL_OP_LSTM ? 4 : l->op == SL_OP_GRU ? 3 : 1, directions = l->direction == 2 ? 2 : 1;
+        int64_t functions = directions * (l->op == SL_OP_LSTM ? 3 : l->op == SL_OP_GRU ? 2 : 1), kinds[6];
+        struct sl_shape state = l->batch_first ? SHAPE(l->batch, directions, l->units) : SHAPE(directions, l->batch, l->units);
+        struct sl_node_desc node = bench_node(l->op);
+        struct sl_error error = {""};
+
+        node.n_outputs = l->op == SL_OP_LSTM ? 3 : 2;
+        bench_input(&node, l->dtype, l->batch_first ? SHAPE(l->batch, l->steps, l->inputs) : SHAPE(l->steps, l->batch, l->inputs));
+        bench_input(&node, l->dtype, SHAPE(directions, gates * l->units, l->inputs));
+        bench_input(&node, l->dtype, SHAPE(directions, gates * l->units, l->units));
+        input_or_none(random, &node, l->dtype, SHAPE(directions, 2 * gates * l->units));
+        input_or_none(random, &node, SL_DTYPE_I32, SHAPE(l->batch));
+        input_or_none(random, &node, l->dtype, state);
+        if (l->op == SL_OP_LSTM) {
+                input_or_none(random, &node, l->dtype, state);
+                input_or_none(random, &node, l->dtype, SHAPE(directions, 3 * l->units));
+        }
+        for (int64_t i = 0; i < functions; i++)
+                kinds[i] = random_next(random, 2) ? SL_GATE_SIGMOID : (int64_t)random_next(random, SL_GATE_COUNT);
+        if (random_next(random, 2))
+                sl_attrs_set_ints(&node.attrs, SL_ATTR_ACTIVATIONS, kinds, (uint32_t)functions);
+        sl_attrs_set_floats(&node.attrs, SL_ATTR_ACTIVATION_ALPHA, (double[]){0.5, 0.25, 0.75, 0.5, 0.1, 1}, (uint32_t)functions);
+        sl_attrs_set_floats(&node.attrs, SL_ATTR_ACTIVATION_BETA, (double[]){0.1, 0.5, 0, 1, 0.2, 0.5}, (uint32_t)functions);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_DIRECTION, l->direction);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_LAYOUT, l->batch_first);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_LINEAR_BEFORE_RESET, random_next(random, 2));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_INPUT_FORGET, random_next(random, 4) == 0);
+        if (random_next(random, 3) == 0)
+                sl_attrs_set_float(&node.attrs, SL_ATTR_CLIP, 1.5);
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        return node;
+}
+
+/* In one block for all steps and in a launch for each, in all directions, types and layouts. */
+Test(known_nodes, recurrent_layers_agree_with_ref)
+{
+        static const enum sl_op ops[] = {SL_OP_LSTM, SL_OP_GRU, SL_OP_RNN};
+        static const uint32_t dtypes[] = {SL_DTYPE_F32, SL_DTYPE_F16, SL_DTYPE_BF16};
+        struct random random = {.state = 8};
+
+        for (uint32_t i = 0; i < 108; i++) {
+                const struct layer layer = {.op = ops[i % 3],
+                        .dtype = dtypes[i / 3 % 3],
+                        .steps = 1 + random_next(&random, 4),
+                        .batch = 1 + random_next(&random, 6),
+                        .inputs = 1 + random_next(&random, 5),
+                        .units = i % 4 ? 3 + i % 5 : 66,
+                        .direction = i / 9 % 3,
+                        .batch_first = i / 27 % 2};
+                struct sl_node_desc node = recurrent_node(&random, &layer);
+
+                expect_agreement(&random, &node, &node);
         }
 }
 

@@ -190,6 +190,11 @@ Test(lenet, is_planned_for_a_gpu)
         expect_planned("lenet");
 }
 
+Test(lstm, is_planned_for_a_gpu)
+{
+        expect_planned("lstm");
+}
+
 Test(minilm, is_planned_for_a_gpu)
 {
         expect_planned("minilm");
@@ -250,8 +255,7 @@ Test(xception, is_planned_for_a_gpu)
         expect_planned("xception");
 }
 
-Test(refused, are_networks_that_need_the_host_or_a_recurrent_operator)
+Test(refused, are_networks_that_need_the_host)
 {
-        expect_refused("lstm", "LSTM");
         expect_refused("ssd-mobilenet", "NonMaxSuppression");
 }
