@@ -128,6 +128,9 @@
         X("gpu_completions",                                                                                                       \
                 "On a GPU, how the end of a launch is seen: events are asked for; words are written by the GPU itself, "           \
                 "where it says that it can.")                                                                                      \
+        X("gpu_fallback",                                                                                                          \
+                "What becomes of a model with a node that the GPU's backend cannot run: refuse says which node it is; cpu "        \
+                "serves it by workers of the CPU, as if it had no device.")                                                        \
         X("gpu_tune",                                                                                                              \
                 "timed: at the first load on a GPU what there is to choose from, plans of cuDNN and algorithms of cuBLASLt, is "   \
                 "timed "                                                                                                           \

@@ -25,6 +25,7 @@ static const char *const fuses[] = {[SL_SHARING_NEVER] = "never", [SL_SHARING_AU
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
 static const char *const crash_answers[] = {[SL_ON_CRASH_FAIL] = "fail", [SL_ON_CRASH_RERUN] = "rerun"};
 
+static const char *const fallbacks[] = {"refuse", "cpu"};
 static const char *const all_cores[] = {"auto"};
 
 static const char *const answers[] = {"no", "yes"};
@@ -51,6 +52,7 @@ static const struct sl_setting settings[] = {
         SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
         SETTING(gpu_completions, SL_SETTING_CHOICE, .names = completions, .n_names = 2),
+        SETTING(gpu_fallback, SL_SETTING_CHOICE, .names = fallbacks, .n_names = 2),
         SETTING(gpu_tune, SL_SETTING_CHOICE, .names = tunes, .n_names = 3),
         SETTING(gpu_tune_seconds, SL_SETTING_NUMBER, .min = 1, .max = 3600),
         SETTING(gpu_results, SL_SETTING_CHOICE, .names = results, .n_names = 2),
@@ -101,12 +103,12 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, gpu_completions),               \
                 SL_TEXT_FIELD(struct sl_model_texts, gpu_tune), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds),            \
-                SL_TEXT_FIELD(struct sl_model_texts, gpu_results), SL_TEXT_FIELD(struct sl_model_texts, isolation),                \
-                SL_TEXT_FIELD(struct sl_model_texts, on_crash), SL_TEXT_FIELD(struct sl_model_texts, hang_ms),                     \
-                SL_TEXT_FIELD(struct sl_model_texts, predictions), SL_TEXT_FIELD(struct sl_model_texts, threads),                  \
-                SL_WORDS_FIELD(struct sl_model_texts, fuse), SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                    \
-                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
-                SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
+                SL_TEXT_FIELD(struct sl_model_texts, gpu_results), SL_TEXT_FIELD(struct sl_model_texts, gpu_fallback),             \
+                SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
+                SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
+                SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
+                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
+                SL_TEXT_FIELD(struct sl_model_texts, batching), SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),           \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_latency_ms),                                                         \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_in_order), SL_LIST_FIELD(struct sl_model_texts, batching_sizes),     \
                 SL_LIST_FIELD(struct sl_model_texts, batching_rows),                                                               \

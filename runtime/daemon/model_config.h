@@ -23,6 +23,7 @@
  *                                   # [lenet-a, lenet-b]: with those alone that name the same models, itself among them or not
  *     device: cpu                   # gpu:0, or a let of it, gpu:0/50%: its workers are in that GPU's process (serve/gpu)
  *     gpu_completions: events       # words: a GPU itself writes that a launch has ended, where it can
+ *     gpu_fallback: refuse          # cpu: what the GPU's backend cannot run of a model makes it one without a device
  *     gpu_tune: timed               # at the first load candidates are timed on the GPU, and what was chosen is kept; compiled: among them
  *                                   # engines that are compiled at run time; off: the first ones are taken
  *     gpu_tune_seconds: 20          # of all that is timed for a worker, at most
@@ -82,6 +83,7 @@ struct sl_model_config {
         bool on_gpu;
         struct sl_gpu_let gpu;               /* then */
         uint32_t gpu_completions;            /* 1: words */
+        uint32_t gpu_fallback;               /* 1: to the CPU */
         uint32_t gpu_tune, gpu_tune_seconds; /* enum sl_gpu_tune */
         uint32_t gpu_results;                /* 1: arena */
         char fuse_names[SL_FUSE_NAMES_MAX][SL_MODEL_NAME_BYTES_MAX];
@@ -147,8 +149,8 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *device, *gpu_completions, *gpu_results, *gpu_tune, *gpu_tune_seconds, *isolation, *on_crash, *hang_ms, *predictions,
-                *threads;
+        char *device, *gpu_completions, *gpu_fallback, *gpu_results, *gpu_tune, *gpu_tune_seconds, *isolation, *on_crash, *hang_ms,
+                *predictions, *threads;
         char **fuse;
         uint32_t fuse_count;
         char **batch_sizes;

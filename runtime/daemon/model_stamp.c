@@ -37,8 +37,8 @@ static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
         uint32_t numbers[] = {config->threads, config->segment_samples, config->slice_ms, config->samples_max,
                 config->queue_requests, config->warmup_ms, config->shapes_max, config->isolation, config->on_crash, config->hang_ms,
                 config->predictions, config->fuse, config->rule, config->n_members, config->on_gpu ? 1 + config->gpu.gpu : 0,
-                config->on_gpu ? config->gpu.percent : 0, config->gpu_completions, config->gpu_results, config->gpu_tune,
-                config->gpu_tune_seconds};
+                config->on_gpu ? config->gpu.percent : 0, config->gpu_completions, config->gpu_fallback, config->gpu_results,
+                config->gpu_tune, config->gpu_tune_seconds};
         uint64_t bytes_max = config->batch_given ? 0 : config->batch_bytes_max;
 
         stamp = mix_options(mix(stamp, numbers, sizeof(numbers)), &config->lowering);

@@ -124,6 +124,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .gpu_direct = config->gpu_results == 1,
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,
+                .gpu_falls_back = config->gpu_fallback == 1,
                 .shapes_max = config->shapes_max,
                 .members = config->is_ensemble ? served->members : NULL,
                 .n_members = config->n_members,

@@ -496,6 +496,50 @@ Test(module_gpu, serves_sizes_as_they_are_asked_for)
         try_sizes();
 }
 
+/* y = 2 x, in numbers of 64 bits, which no GPU's kernel has. */
+static void add_wide_model(const char *name, const char *config)
+{
+        static const double two = 2;
+        struct builder *b = builder_new(13);
+        uint8_t *file;
+        size_t bytes;
+
+        builder_input(b, "x", STARLING_F32, DIMS(-1, 1, COLUMNS));
+        builder_attr_int(b, builder_node(b, "Cast", "x", "wide"), "to", ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE);
+        builder_raw(b, "two", SL_DTYPE_F64, DIMS(1), &two);
+        builder_node(b, "Mul", "wide,two", "doubled");
+        builder_attr_int(b, builder_node(b, "Cast", "doubled", "y"), "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+        builder_declare_output(b, "y", STARLING_F32, DIMS(-1, 1, COLUMNS));
+        file = builder_pack(b, &bytes);
+        world_add_model(&world, name, file, bytes);
+        world_add_model_config(&world, name, config);
+        builder_free(b);
+}
+
+Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
+{
+        struct starling_error error = {""};
+        struct starling_model *model;
+        struct guest guest;
+
+        use_module();
+        add_wide_model("refused", "device: gpu:0\n");
+        add_wide_model("placed", "device: gpu:0\nbatch_max: 4\ngpu_fallback: cpu\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=ready failed_models=1");
+        cr_expect_eq(world_count_log(&world, "event=gpu-fallback model=placed"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "node \\\"doubled\\\" (Mul): backend cuda cannot run it"), 2, "%s", world_log(&world));
+        guest_enter(&guest);
+        cr_expect_lt(starling_model_open(guest.client, "refused", &model, &error), 0);
+        cr_expect_not_null(strstr(error.text, "\"doubled\" (Mul)"), "%s", error.text);
+        cr_assert_eq(starling_model_open(guest.client, "placed", &model, &error), 0, "%s", error.text);
+        for (uint32_t i = 1; i < 9; i++)
+                expect_twice(&guest, model, i, 1);
+        starling_model_close(model);
+        guest_leave(&guest);
+        world_stop(&world);
+}
+
 /* One process for each. The model of one that is not there is refused, whatever others do. */
 Test(fake_gpu, has_one_process_for_each_that_is_there)
 {

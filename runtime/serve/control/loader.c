@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/value.h"
 #include "batch_limit.h"
 #include "bundles.h"
 #include "compile.h"
@@ -45,9 +46,10 @@ struct sl_load {
         struct sl_model *model;
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max;
-        char *path;       /* of the model file */
-        bool compiled;    /* and not found in the cache */
-        bool own_process; /* for each worker, or that of a GPU */
+        char *path;                /* of the model file */
+        bool compiled;             /* and not found in the cache */
+        bool own_process;          /* for each worker, or that of a GPU */
+        bool isolated, falls_back; /* each worker, on the CPU; and to the CPU, if the GPU's backend cannot run it */
         bool on_gpu;
         struct sl_gpu_let gpu;
         bool gpu_words, gpu_direct;
@@ -386,7 +388,9 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->warmup_ms = spec->warmup_ms;
         load->hang_ms = spec->hang_ms;
         load->threads = spec->threads;
-        load->own_process = spec->isolation == SL_ISOLATION_PROCESS || spec->on_gpu;
+        load->isolated = spec->isolation == SL_ISOLATION_PROCESS;
+        load->falls_back = spec->gpu_falls_back;
+        load->own_process = load->isolated || spec->on_gpu;
         load->on_gpu = spec->on_gpu;
         load->gpu = spec->gpu;
         load->gpu_words = spec->gpu_words;
@@ -505,6 +509,23 @@ static int end_opening(struct sl_load *load, struct sl_error *error)
         return start(load, error);
 }
 
+/* The model begins once more, as one without a device. */
+static int fall_back(struct sl_load *load, const struct sl_error *cause, struct sl_error *error)
+{
+        char wish[SL_WISH_BYTES];
+
+        log_load(load, LOG_WARNING, "gpu-fallback", cause->text);
+        load->on_gpu = false;
+        load->own_process = load->isolated;
+        sl_gpu_host_drop(sl_take(load->host));
+        sl_plan_free(sl_take(load->options.base)); /* of the GPU too */
+        give_compiler_memory(load);
+        if (sl_lower_options_set(&load->lowering, SL_LOWER_OPTION_backend, "cpu", wish) < 0)
+                return sl_error_set(error, EINVAL, "its backend is %s", wish);
+        fill_core(&load->options, &load->lowering);
+        return find_plan(load, error);
+}
+
 /* Of what the child was promised, its plan file is left. */
 static int end_compilation(struct sl_load *load, struct sl_error *error)
 {
@@ -513,6 +534,8 @@ static int end_compilation(struct sl_load *load, struct sl_error *error)
         struct stat status;
         bool at_once;
 
+        if (r == -ENOTSUP && load->on_gpu && load->falls_back)
+                return fall_back(load, &warning, error);
         if (r < 0)
                 return sl_error_set(error, -r, "%s", warning.text);
         if (warning.text[0])

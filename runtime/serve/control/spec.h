@@ -52,6 +52,7 @@ struct sl_model_spec {
         bool gpu_direct;                 /* and predictions to clients' arenas */
         enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */
         uint32_t hang_ms;                /* that such a process may have a job and answer nothing, at least; 0: any time */
+        bool gpu_falls_back;             /* of `on_gpu`: what the backend cannot run is served by the CPU */
         uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
