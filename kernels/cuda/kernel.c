@@ -44,16 +44,19 @@ SL_DEFINE_CLEANUP(struct sl_kernel *, sl_cuda_kernel_free)
 /* A convolution over filters that lie otherwise would be of other filters, and any other node reads its constants as they are. */
 static int check_forms(const struct sl_kernel_source *source, uint32_t way, struct sl_error *error)
 {
-        bool convolves = way == SL_CUDA_WAY_CONVOLUTION || way == SL_CUDA_WAY_BARE;
-
-        for (uint32_t i = 0; i < source->node->n_inputs; i++) {
-                bool packed = source->packed && source->packed[i].data_bytes;
-                bool wanted = convolves && i == 1;
-
-                if (packed != wanted || (wanted && !sl_cuda_form_is_filters(&source->node->inputs[i], &source->packed[i])))
+        for (uint32_t i = 0; i < source->node->n_inputs; i++)
+                if (!sl_cuda_form_is(source->node, way, i, source->packed ? &source->packed[i] : NULL))
                         return sl_error_set(error, EBADMSG, "constant input %u does not lie as its kernel wants it", i);
-        }
         return 0;
+}
+
+static int check_all_forms(const struct sl_kernel_source *source, const struct sl_cuda_record *record, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < record->n && r == 0; i++)
+                r = check_forms(source, record->candidates[i].way, error);
+        return r;
 }
 
 /* Of all addresses of a product. */
@@ -242,7 +245,7 @@ static int compile(
         int r = sl_cuda_record_read(source->blob, &record, error);
 
         if (r == 0)
-                r = check_forms(source, record.candidates[0].way, error);
+                r = check_all_forms(source, &record, error);
         if (r == 0 && session->device.chooser && record.candidates[0].text) {
                 r = make_chosen(session, source, &record, ret_kernel);
                 if (r < 0)

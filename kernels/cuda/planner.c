@@ -39,9 +39,7 @@ static uint32_t algorithms(const struct sl_target *target, const struct sl_node_
 static int pack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         (void)target;
-        *ret_packed = (struct sl_packed){.data_bytes = 0};
-        if (index == 1 && sl_cuda_way_of(node) == SL_CUDA_WAY_CONVOLUTION)
-                sl_cuda_form_filters(&node->inputs[1], ret_packed);
+        sl_cuda_form_of(node, sl_cuda_way_of(node), index, ret_packed);
         return 0;
 }
 
@@ -49,22 +47,20 @@ static int repack(const struct sl_target *target, const struct sl_node_desc *nod
         const void *plain, void *ret_data)
 {
         (void)target;
-        if (!sl_cuda_form_is_filters(&node->inputs[index], packed))
-                return -ENOTSUP;
-        sl_cuda_form_repack(&node->inputs[index], plain, ret_data);
-        return 0;
+        return sl_cuda_form_repack(&node->inputs[index], packed, plain, ret_data);
 }
 
 /* In the order of the heuristics; what own kernels cannot finish is no candidate. */
 static void fill_candidates(
         const struct sl_node_desc *node, const struct sl_cudnn_plan *plans, uint32_t n, struct sl_cuda_record *record)
 {
+        bool bytes = record->candidates[0].way == SL_CUDA_WAY_BYTES_CONVOLUTION;
         struct sl_cuda_recipe recipe;
 
         record->n = 0;
         for (uint32_t i = 0; i < n; i++) {
                 const struct sl_cudnn_plan *plan = &plans[i];
-                uint32_t way = plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE;
+                uint32_t way = bytes ? SL_CUDA_WAY_BYTES_CONVOLUTION : plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE;
 
                 if (sl_cuda_recipe_make(node, way, plan->workspace_bytes, false, &recipe) < 0)
                         continue;
@@ -78,18 +74,18 @@ static void fill_candidates(
         }
 }
 
-/* Its texts are those that planning has. */
+/* Of the way that the record has so far. Its texts are those that planning has. */
 static int plan_convolution(const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_error *error)
 {
-        struct sl_cudnn_convolution convolution;
+        struct sl_cuda_asked asked;
         const struct sl_cudnn_plan *plans;
-        uint32_t n;
+        uint32_t n, way = record->candidates[0].way;
         int r;
 
-        if (!source->packed || !sl_cuda_form_is_filters(&source->node->inputs[1], &source->packed[1]) ||
-                !sl_cudnn_convolution_read(source->node, &convolution))
+        if (!sl_cuda_form_is(source->node, way, 1, source->packed ? &source->packed[1] : NULL) ||
+                !sl_cuda_asked_read(source->node, way, source->target && source->target->tf32, &asked))
                 return sl_error_set(error, ENOTSUP, "filters that are computed, or that lie as cuDNN does not want them");
-        r = sl_cuda_planning_plans(source->target, &convolution, &plans, &n, error);
+        r = sl_cuda_planning_plans(source->target, &asked.convolution, asked.tf32, &plans, &n, error);
         if (r == 0)
                 fill_candidates(source->node, plans, n, record);
         return r;
@@ -133,9 +129,12 @@ static int provide_as(const struct sl_kernel_source *source, const struct sl_cud
 /* A convolution that cuDNN does not plan is an own one, over filters as the file has them; the compiler then gives up the form. */
 static int provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
-        struct sl_cuda_record record = {.n = 1, .candidates = {{.way = sl_cuda_way_of(source->node)}}};
-        int r = record.candidates[0].way == SL_CUDA_WAY_CONVOLUTION ? plan_convolution(source, &record, error) : 0;
+        enum sl_cuda_way way = sl_cuda_way_of(source->node);
+        struct sl_cuda_record record = {.n = 1, .candidates = {{.way = way}}};
+        int r = sl_cuda_way_has_text(way) ? plan_convolution(source, &record, error) : 0;
 
+        if (way == SL_CUDA_WAY_BYTES_PRODUCT && !sl_cuda_form_is(source->node, way, 1, source->packed ? &source->packed[1] : NULL))
+                return sl_error_set(error, ENOTSUP, "weights that are computed");
         if (r == -ENOTSUP && source->packed && !source->packed[1].data_bytes && sl_cuda_own_supports(source->node))
                 r = 0, record.candidates[0].way = SL_CUDA_WAY_OWN;
         return r == 0 ? provide_as(source, &record, ret_provision, error) : r;
@@ -169,6 +168,8 @@ static const char *engine(const struct sl_blob *blob)
                 [SL_CUDA_WAY_PRODUCT] = "cuBLASLt",
                 [SL_CUDA_WAY_ATTENTION] = "cuBLASLt, own kernels",
                 [SL_CUDA_WAY_RECURRENT] = "cuBLASLt, own kernels",
+                [SL_CUDA_WAY_BYTES_CONVOLUTION] = "cuDNN, own kernels",
+                [SL_CUDA_WAY_BYTES_PRODUCT] = "cuBLASLt, own kernels",
         };
         struct sl_cuda_record record;
 

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* Candidates of a convolution, and what those behind the first may take of scratch. */
@@ -102,11 +101,10 @@ static int make_plans(struct sl_cudnn_planner *planner, const struct sl_cudnn_co
         return 0;
 }
 
-int sl_cuda_planning_plans(const struct sl_target *target, const struct sl_cudnn_convolution *convolution,
+int sl_cuda_planning_plans(const struct sl_target *target, const struct sl_cudnn_convolution *convolution, bool tf32,
         const struct sl_cudnn_plan **ret_plans, uint32_t *ret_n, struct sl_error *error)
 {
         struct sl_cudnn_planner *planner;
-        bool tf32 = target && target->tf32;
         uint32_t row = 0;
         int r = sl_cuda_planning_open(target, &planner, error);
 

@@ -8,6 +8,7 @@
 #include "cuda/cudnn/plan.h"
 #include "target.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_error;
@@ -20,9 +21,10 @@ int sl_cuda_planning_open(const struct sl_target *target, struct sl_cudnn_planne
 
 /*
  * The plans of a convolution on the target's GPU, by which it may be computed: the first is what sl_cudnn_plan_make() makes. They
- * stay until the next call; what was asked for a short while ago is known. Return: as sl_cudnn_plans_make(), or the above.
+ * stay until the next call; what was asked for a short while ago is known. @tf32: engines that round float32 so are exact enough.
+ * Return: as sl_cudnn_plans_make(), or the above.
  */
-int sl_cuda_planning_plans(const struct sl_target *target, const struct sl_cudnn_convolution *convolution,
+int sl_cuda_planning_plans(const struct sl_target *target, const struct sl_cudnn_convolution *convolution, bool tf32,
         const struct sl_cudnn_plan **ret_plans, uint32_t *ret_n, struct sl_error *error);
 
 /* The figures that a target stands for. */

@@ -138,9 +138,13 @@ bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_produc
         p.out_row = p.columns;
         p.has_addend = residual;
         *ret_addend = residual ? node->n_inputs - 1 : 0;
-        if (node->n_inputs - residual > 2 && node->inputs[2].dtype != SL_DTYPE_NONE && !read_bias(node, &p, ret_addend))
-                return false;
         p.has_relu = node->epilogue.activation == SL_ACT_RELU;
+        if (node->n_inputs - residual > 2 && node->inputs[2].dtype != SL_DTYPE_NONE && !read_bias(node, &p, ret_addend)) {
+                if (node->op != SL_OP_GEMM || node->inputs[2].dtype != p.type)
+                        return false;
+                p.has_addend = p.has_relu = false;
+                *ret_addend = SL_CUDA_BEHIND;
+        }
         *ret_product = p;
         return lengths_fit(&p);
 }

@@ -24,7 +24,9 @@ struct sl_cuda_product {
 
 /*
  * Of a MatMul or a Gemm of float32, float16 or bfloat16. What of the epilogue is no Relu is left out, and is then to be computed
- * behind it. @ret_addend: which input is added; of a Gemm that may be input 2. False: it is something else, nothing of it, or of a
- * form that cuBLASLt does not take.
+ * behind it; so is all of it, with input 2 of a Gemm, where that is broadcast as no epilogue has it. @ret_addend: which input is
+ * added; of a Gemm that may be input 2; SL_CUDA_BEHIND: input 2 is none of the product's. False: it is something else, nothing of
+ * it, or of a form that cuBLASLt does not take.
  */
+#define SL_CUDA_BEHIND UINT32_MAX
 bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_product *ret_product, uint32_t *ret_addend);

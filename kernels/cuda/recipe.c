@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "cuda/attention.h"
+#include "cuda/quantized.h"
 #include "cuda/recurrent.h"
 #include "op.h"
 
@@ -59,7 +60,20 @@ enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
                 return SL_CUDA_WAY_PRODUCT;
         if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && same_types(node) && sl_cuda_attention_fits(node))
                 return SL_CUDA_WAY_ATTENTION;
+        if (sl_cuda_quantized_fits(node))
+                return node->op == SL_OP_QUANTIZED_CONV ? SL_CUDA_WAY_BYTES_CONVOLUTION : SL_CUDA_WAY_BYTES_PRODUCT;
         return sl_cuda_recurrent_fits(node) ? SL_CUDA_WAY_RECURRENT : SL_CUDA_WAY_OWN;
+}
+
+bool sl_cuda_asked_read(const struct sl_node_desc *node, enum sl_cuda_way way, bool tf32, struct sl_cuda_asked *ret_asked)
+{
+        bool bytes = way == SL_CUDA_WAY_BYTES_CONVOLUTION;
+
+        if (!bytes && way != SL_CUDA_WAY_CONVOLUTION && way != SL_CUDA_WAY_BARE)
+                return false;
+        ret_asked->tf32 = tf32 || bytes;
+        return bytes ? sl_cuda_quantized_convolution(node, &ret_asked->convolution)
+                     : sl_cudnn_convolution_read(node, &ret_asked->convolution);
 }
 
 /* ---- making one ---- */
@@ -145,22 +159,21 @@ int sl_cuda_recipe_own(struct sl_cuda_recipe *recipe, const struct sl_node_desc 
         return 0;
 }
 
-int sl_cuda_recipe_turns(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums)
+int sl_cuda_recipe_planned(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node,
+        int (*plan)(const struct sl_node_desc *node, struct sl_own_plan *ret_plan), const struct sl_cuda_place *places,
+        uint32_t n_inputs, uint32_t n_outputs)
 {
-        struct sl_cuda_step *step = sl_cuda_recipe_add(recipe, SL_CUDA_OWN, node->n_inputs + 1 + node->n_outputs);
+        struct sl_cuda_step *step = sl_cuda_recipe_add(recipe, SL_CUDA_OWN, n_inputs + n_outputs);
         int r;
 
         if (!step)
                 return -ENOMEM;
-        r = sl_cuda_own_plan_turns(node, &step->own);
+        r = plan(node, &step->own);
         if (r < 0)
                 return r;
-        for (uint32_t i = 0; i < node->n_inputs; i++)
-                step->places[i] = input(i);
-        step->places[node->n_inputs] = *sums;
-        for (uint32_t i = 0; i < node->n_outputs; i++)
-                step->places[node->n_inputs + 1 + i] = output(i);
-        end_own(recipe, step, node->n_inputs + 1, node->n_outputs);
+        for (uint32_t i = 0; i < n_inputs + n_outputs; i++)
+                step->places[i] = places[i];
+        end_own(recipe, step, n_inputs, n_outputs);
         return 0;
 }
 
@@ -237,6 +250,8 @@ static int make_product(struct sl_cuda_recipe *recipe, const struct sl_node_desc
         if (product.has_addend)
                 step->places[SL_CUDA_ADDEND] = input(addend);
         step->places[SL_CUDA_OUT] = output(0);
+        if (addend == SL_CUDA_BEHIND)
+                return add_finish(recipe, node, true, SL_OWN_BIAS_BROADCAST);
         return has_activation(node) ? add_finish(recipe, node, false, -1) : 0;
 }
 
@@ -256,6 +271,8 @@ int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, u
                 r = sl_cuda_attention_make(&recipe, node, tf32);
         else if (way == SL_CUDA_WAY_RECURRENT)
                 r = sl_cuda_recurrent_make(&recipe, node, tf32);
+        else if (way == SL_CUDA_WAY_BYTES_CONVOLUTION || way == SL_CUDA_WAY_BYTES_PRODUCT)
+                r = way == sl_cuda_way_of(node) ? sl_cuda_quantized_make(&recipe, node, workspace_bytes) : -ENOTSUP;
         if (r < 0)
                 sl_cuda_recipe_deinit(&recipe);
         else

@@ -22,6 +22,8 @@ enum sl_cuda_way {
         SL_CUDA_WAY_PRODUCT,
         SL_CUDA_WAY_ATTENTION,
         SL_CUDA_WAY_RECURRENT,
+        SL_CUDA_WAY_BYTES_CONVOLUTION,
+        SL_CUDA_WAY_BYTES_PRODUCT,
         SL_CUDA_WAY_COUNT,
 };
 
@@ -58,6 +60,15 @@ struct sl_cuda_recipe {
 /* The first way to be tried. Pure. */
 enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node);
 
+/* What cuDNN is to plan for a node: with its epilogue, where it is no convolution of bytes. */
+struct sl_cuda_asked {
+        struct sl_cudnn_convolution convolution;
+        bool tf32; /* rounding to TF32 is allowed, or changes nothing */
+};
+
+/* @tf32: it is allowed. False: a way without a convolution, or none of the node. Pure. */
+bool sl_cuda_asked_read(const struct sl_node_desc *node, enum sl_cuda_way way, bool tf32, struct sl_cuda_asked *ret_asked);
+
 /*
  * @workspace_bytes: of the convolution, which cuDNN's plan says. Return: 0, it is to be deinitialised; -ENOTSUP the node cannot be
  * computed so; -ENOMEM.
@@ -77,8 +88,11 @@ struct sl_cuda_step *sl_cuda_recipe_multiply(struct sl_cuda_recipe *recipe, cons
 /* An own step of @node, whose inputs, then outputs, lie at @places; NULL: where those of the node at hand do. -ENOTSUP. */
 int sl_cuda_recipe_own(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *places);
 
-/* The own step of sl_cuda_own_plan_turns(): the products lie at @sums, all else where that of the node at hand does. -ENOTSUP. */
-int sl_cuda_recipe_turns(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums);
+/* An own step by what @plan makes of @node, over operands at @places: @n_inputs, then @n_outputs. Return: 0; what @plan says;
+ * -ENOMEM. */
+int sl_cuda_recipe_planned(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node,
+        int (*plan)(const struct sl_node_desc *node, struct sl_own_plan *ret_plan), const struct sl_cuda_place *places,
+        uint32_t n_inputs, uint32_t n_outputs);
 
 /* Where so many bytes of scratch begin that steps leave to each other. */
 uint64_t sl_cuda_recipe_keep(struct sl_cuda_recipe *recipe, uint64_t bytes);

@@ -39,5 +39,5 @@ int sl_cuda_record_read(const struct sl_blob *blob, struct sl_cuda_record *ret_r
 /* Is it computed by a plan of cuDNN? Pure. */
 static inline bool sl_cuda_way_has_text(uint32_t way)
 {
-        return way == SL_CUDA_WAY_CONVOLUTION || way == SL_CUDA_WAY_BARE;
+        return way == SL_CUDA_WAY_CONVOLUTION || way == SL_CUDA_WAY_BARE || way == SL_CUDA_WAY_BYTES_CONVOLUTION;
 }

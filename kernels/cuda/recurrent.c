@@ -44,6 +44,18 @@ bool sl_cuda_recurrent_fits(const struct sl_node_desc *node)
         return read_product(node, &product);
 }
 
+static int add_turns(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums)
+{
+        struct sl_cuda_place places[SL_NODE_INPUTS_MAX + 1 + SL_NODE_OUTPUTS_MAX] = {{0}};
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                places[i] = (struct sl_cuda_place){.kind = SL_CUDA_INPUT, .index = i};
+        places[node->n_inputs] = *sums;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                places[node->n_inputs + 1 + i] = (struct sl_cuda_place){.kind = SL_CUDA_OUTPUT, .index = i};
+        return sl_cuda_recipe_planned(recipe, node, sl_cuda_own_plan_turns, places, node->n_inputs + 1, node->n_outputs);
+}
+
 int sl_cuda_recurrent_make(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, bool tf32)
 {
         struct sl_cuda_place sums = {.kind = SL_CUDA_SCRATCH};
@@ -60,5 +72,5 @@ int sl_cuda_recurrent_make(struct sl_cuda_recipe *recipe, const struct sl_node_d
         step->places[SL_CUDA_LEFT] = (struct sl_cuda_place){.kind = SL_CUDA_INPUT, .index = SL_RNN_X};
         step->places[SL_CUDA_RIGHT] = (struct sl_cuda_place){.kind = SL_CUDA_INPUT, .index = SL_RNN_W};
         step->places[SL_CUDA_OUT] = sums;
-        return sl_cuda_recipe_turns(recipe, node, &sums);
+        return add_turns(recipe, node, &sums);
 }

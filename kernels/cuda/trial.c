@@ -143,22 +143,24 @@ static uint64_t largest_workspace(const struct node_trial *t)
 /* Engines that only the device has, of a way that the record has, in the scratch that there is. */
 static void add_compiled(struct node_trial *t)
 {
-        const struct sl_cudnn_wish wish = {
-                .tf32 = t->source->target && t->source->target->tf32, .compiles = true, .n_whole = COMPILED_MAX};
+        bool tf32 = t->source->target && t->source->target->tf32;
+        struct sl_cudnn_wish wish = {.compiles = true, .n_whole = COMPILED_MAX};
         const struct sl_cudnn *library = &t->session->libraries->cudnn;
         uint64_t workspace_bytes = largest_workspace(t);
-        struct sl_cudnn_convolution convolution;
+        struct sl_cuda_asked asked;
         struct sl_cudnn_planner *planner;
 
-        if (!sl_cudnn_convolution_read(t->source->node, &convolution) || sl_cuda_session_use_cudnn(t->session, NULL) < 0 ||
+        if (!sl_cuda_asked_read(t->source->node, t->candidates[0].way, tf32, &asked) ||
+                sl_cuda_session_use_cudnn(t->session, NULL) < 0 ||
                 sl_cudnn_planner_new_on(library, t->session->cudnn, &planner, NULL) < 0)
                 return;
-        if (sl_cudnn_plans_make(planner, &convolution, &wish, t->compiled, &t->n_compiled, NULL) < 0)
+        wish.tf32 = asked.tf32;
+        if (sl_cudnn_plans_make(planner, &asked.convolution, &wish, t->compiled, &t->n_compiled, NULL) < 0)
                 t->n_compiled = 0;
         sl_cudnn_planner_free(planner);
         for (uint32_t i = 0; i < t->n_compiled && t->n < KERNELS_MAX; i++)
                 if (t->compiled[i].workspace_bytes <= workspace_bytes &&
-                        t->compiled[i].whole == (t->candidates[0].way == SL_CUDA_WAY_CONVOLUTION))
+                        t->compiled[i].whole == (t->candidates[0].way != SL_CUDA_WAY_BARE))
                         t->candidates[t->n++] = (struct sl_cuda_candidate){.way = t->candidates[0].way,
                                 .notes = SL_CUDA_COMPILES,
                                 .engine = t->compiled[i].engine,
@@ -174,6 +176,14 @@ static void make_kernels(struct node_trial *t)
                         t->kernels[i] = NULL;
 }
 
+/* As it lies: filters of bytes are float32 in the plan. */
+static uint64_t input_bytes(const struct sl_kernel_source *source, uint32_t index)
+{
+        uint64_t packed_bytes = source->packed ? source->packed[index].data_bytes : 0;
+
+        return packed_bytes ? packed_bytes : sl_tensor_bytes(&source->node->inputs[index]);
+}
+
 static int place_operands(struct node_trial *t)
 {
         const struct sl_node_desc *node = t->source->node;
@@ -182,7 +192,7 @@ static int place_operands(struct node_trial *t)
         int r;
 
         for (uint32_t i = 0; i < node->n_inputs; i++)
-                inputs[i] = add_block(&blocks, sl_tensor_bytes(&node->inputs[i]));
+                inputs[i] = add_block(&blocks, input_bytes(t->source, i));
         output = add_block(&blocks, sl_tensor_bytes(&node->outputs[0]));
         for (uint32_t i = 0; i < t->n; i++)
                 if (t->kernels[i] && t->kernels[i]->scratch_bytes > scratch_bytes)

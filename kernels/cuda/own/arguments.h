@@ -235,15 +235,34 @@ struct sl_own_arg {
 enum sl_own_pooling { SL_OWN_POOL_MAX, SL_OWN_POOL_AVERAGE, SL_OWN_POOL_POWERS };
 
 /* A window over images of three dimensions, depth first; those that are missing have a size of 1. */
+struct sl_own_window {
+        struct sl_own_divisor out_size[SL_OWN_SPATIAL];
+        int32_t in_size[SL_OWN_SPATIAL], kernel[SL_OWN_SPATIAL], stride[SL_OWN_SPATIAL], dilation[SL_OWN_SPATIAL];
+        int32_t pad_begin[SL_OWN_SPATIAL], pad_end[SL_OWN_SPATIAL];
+};
+
 struct sl_own_pool {
         void *out;
         const void *in;
         int64_t *places; /* of the largest, in the input, or NULL */
         uint32_t results, kind, vector, channels_last, padding_too, by_columns;
         float p;
-        struct sl_own_divisor channels, out_size[SL_OWN_SPATIAL];
-        int32_t in_size[SL_OWN_SPATIAL], kernel[SL_OWN_SPATIAL], stride[SL_OWN_SPATIAL], dilation[SL_OWN_SPATIAL];
-        int32_t pad_begin[SL_OWN_SPATIAL], pad_end[SL_OWN_SPATIAL];
+        struct sl_own_divisor channels;
+        struct sl_own_window window;
+};
+
+/*
+ * A convolution by plain loops, or a transposed one: each result adds up what its window sees. Filters are as ONNX has them. Of one of
+ * lanes (starling.LanedConv) the groups interleave.
+ */
+struct sl_own_convolve {
+        void *out;
+        const void *x, *w, *bias; /* the bias may be NULL */
+        uint32_t results, transposed, channels_last;
+        uint32_t channels, group_channels, group_filters; /* of the image; of a group of it, and of the result */
+        uint32_t lanes;                                   /* 0: groups lie one behind the other */
+        struct sl_own_divisor filters;
+        struct sl_own_window window;
 };
 
 /*
@@ -296,6 +315,33 @@ struct sl_own_top_k {
         struct sl_own_divisor inner;
 };
 
+/* 1 at the first one of the largest of each line of @size elements, 0 elsewhere. */
+struct sl_own_hardmax {
+        void *out;
+        const void *in;
+        uint32_t lines, size, dtype;
+        struct sl_own_divisor inner;
+};
+
+/* As GridSample has its attributes; images have three dimensions, depth first, of which @rank are there. */
+struct sl_own_grid_sample {
+        void *out;
+        const void *in, *grid;
+        uint32_t elements, rank, mode, padding, corners, dtype, grid_dtype;
+        struct sl_own_divisor positions, channels;
+        int32_t size[SL_OWN_SPATIAL];
+};
+
+/* The first steps of each sequence backwards, as many as it is long. Rows of @bytes, one for each step and sequence. */
+struct sl_own_reverse {
+        void *out;
+        const void *in;
+        const int64_t *lengths;
+        uint32_t *error;
+        uint32_t elements, bytes, steps, batch, time_first;
+        struct sl_own_divisor row;
+};
+
 /* Running sums along lines of @size elements. */
 struct sl_own_cum_sum {
         void *out;
@@ -325,6 +371,37 @@ struct sl_own_quantize {
         uint32_t elements, from, to, scale_dtype;
         uint32_t block, blocks; /* 0: one scale; 0: one vector of scales */
         struct sl_own_divisor inner, size, block_size;
+};
+
+/* Bytes less their zero point. */
+struct sl_own_shift {
+        float *out;
+        const void *in;
+        uint32_t elements, dtype;
+        int32_t zero;
+};
+
+/* scale * (sum + bias) + addend, through a function, over y_scale, and y_zero more. Channels are the innermost dimension. */
+struct sl_own_settle {
+        void *out;
+        const float *sums, *scales;
+        const int32_t *bias; /* may be NULL */
+        const void *addend;  /* so may this */
+        uint32_t elements, scale_step, addend_dtype, y_dtype, active;
+        int32_t addend_zero, y_zero;
+        double addend_scale, y_scale;
+        struct sl_own_divisor channels;
+        struct sl_own_step activation;
+};
+
+/* DynamicQuantizeLinear: the least and the largest of each block of the first kernel, in scratch; then bytes by those of all. */
+#define SL_OWN_RANGE_BLOCKS 256
+struct sl_own_dynamic_quantize {
+        uint8_t *out, *zero; /* the latter may be NULL */
+        float *scale;        /* so may this */
+        const float *in;
+        float *ranges;
+        uint32_t elements, n_ranges;
 };
 
 /* x_scale * (x - x_zero) + addend_scale * (addend - addend_zero), through a function, over y_scale, and y_zero more. */

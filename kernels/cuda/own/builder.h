@@ -99,6 +99,14 @@ bool sl_own_runs(uint32_t op);
 /* See sl_cuda_own_plan_finish(). */
 int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_desc *node, int bias_axis);
 
+/* See sl_cuda_own_plan_shift(), sl_cuda_own_plan_settle(). */
+int sl_own_build_shift(struct sl_own_builder *builder, const struct sl_node_desc *node);
+int sl_own_build_settle(struct sl_own_builder *builder, const struct sl_node_desc *node);
+
+/* The window of a convolution or a pool over input 0; -ENOTSUP: it reaches too far. */
+struct sl_own_window;
+int sl_own_window_read(const struct sl_node_desc *node, struct sl_own_window *ret_window);
+
 /* See sl_cuda_own_plan_turns(). */
 int sl_own_build_turns(struct sl_own_builder *builder, const struct sl_node_desc *node);
 
@@ -149,7 +157,13 @@ int sl_own_build_turns(struct sl_own_builder *builder, const struct sl_node_desc
         X(dequantize)                                                                                                              \
         X(quantized_add)                                                                                                           \
         X(recurrent)                                                                                                               \
-        X(one_hot)
+        X(one_hot)                                                                                                                 \
+        X(convolve)                                                                                                                \
+        X(hardmax)                                                                                                                 \
+        X(grid_sample)                                                                                                             \
+        X(reverse_sequence)                                                                                                        \
+        X(mean_variance)                                                                                                           \
+        X(dynamic_quantize)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)
 #undef X

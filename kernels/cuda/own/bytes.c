@@ -106,3 +106,86 @@ int sl_own_plan_quantized_add(struct sl_own_builder *builder, const struct sl_no
                 sl_own_slot(launch, offsetof(struct sl_own_quantized_add, addend), SL_OWN_INPUT, 1, 0);
         return 0;
 }
+
+static void add_dynamic(struct sl_own_builder *builder, const struct sl_node_desc *node, uint32_t kernel,
+        const struct sl_own_dynamic_quantize *a, uint64_t ranges)
+{
+        static const size_t offsets[] = {offsetof(struct sl_own_dynamic_quantize, out),
+                offsetof(struct sl_own_dynamic_quantize, scale), offsetof(struct sl_own_dynamic_quantize, zero)};
+        struct sl_own_launch *launch = sl_own_add(builder, kernel, a, sizeof(*a), (uint64_t)a->n_ranges * SL_OWN_BLOCK);
+
+        for (uint32_t i = 0; i < node->n_outputs && i < 3; i++)
+                if (node->outputs[i].dtype != SL_DTYPE_NONE)
+                        sl_own_slot(launch, offsets[i], SL_OWN_OUTPUT, i, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_dynamic_quantize, in), SL_OWN_INPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_dynamic_quantize, ranges), SL_OWN_SCRATCH, 0, ranges);
+}
+
+int sl_own_plan_dynamic_quantize(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        uint64_t elements = sl_shape_elements(&node->inputs[0].shape), blocks = (elements + SL_OWN_BLOCK - 1) / SL_OWN_BLOCK;
+        struct sl_own_dynamic_quantize a = {
+                .elements = (uint32_t)elements, .n_ranges = blocks < SL_OWN_RANGE_BLOCKS ? (uint32_t)blocks : SL_OWN_RANGE_BLOCKS};
+        uint64_t ranges;
+
+        if (!elements || !all_lie_alike(node, 1) || node->inputs[0].dtype != SL_DTYPE_F32 || node->outputs[0].dtype != SL_DTYPE_U8)
+                return -ENOTSUP;
+        ranges = sl_own_scratch(builder, (uint64_t)a.n_ranges * 2 * sizeof(float));
+        add_dynamic(builder, node, SL_OWN_KERNEL_dynamic_range, &a, ranges);
+        add_dynamic(builder, node, SL_OWN_KERNEL_dynamic_quantize, &a, ranges);
+        return 0;
+}
+
+int sl_own_build_shift(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_own_shift a = {.elements = (uint32_t)sl_shape_elements(&node->inputs[0].shape),
+                .dtype = node->inputs[0].dtype,
+                .zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0)};
+        struct sl_own_launch *launch;
+
+        if (!is_byte(a.dtype))
+                return -ENOTSUP;
+        launch = sl_own_add(builder, SL_OWN_KERNEL_shift, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_shift, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_shift, in), SL_OWN_INPUT, 0, 0);
+        return 0;
+}
+
+static struct sl_own_settle settle_of(const struct sl_node_desc *node)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+        uint32_t channel = node->op == SL_OP_QUANTIZED_CONV ? 1 : y->shape.rank - 1;
+        struct sl_own_settle a = {.elements = (uint32_t)sl_shape_elements(&y->shape),
+                .scale_step = node->inputs[2].shape.dims[0] != 1,
+                .addend_dtype = node->inputs[node->n_inputs - 1].dtype,
+                .y_dtype = y->dtype,
+                .addend_zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_ADDEND_ZERO, 0),
+                .y_zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_Y_ZERO, 0),
+                .addend_scale = sl_attrs_float(&node->attrs, SL_ATTR_ADDEND_SCALE, 1),
+                .y_scale = sl_attrs_float(&node->attrs, SL_ATTR_Y_SCALE, 1),
+                .channels = sl_own_divide_by((uint64_t)y->shape.dims[channel])};
+
+        a.active = sl_own_activation(&node->epilogue, &a.activation);
+        return a;
+}
+
+int sl_own_build_settle(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        bool residual = node->epilogue.has_residual != 0;
+        const struct sl_own_settle a = settle_of(node);
+        const struct sl_tensor *addend = &node->inputs[node->n_inputs - 1];
+        struct sl_own_launch *launch;
+
+        if ((!is_byte(a.y_dtype) && a.y_dtype != SL_DTYPE_F32) || node->inputs[1].dtype != SL_DTYPE_I8 ||
+                node->epilogue.activation > SL_ACT_ELU || (residual && addend->layout != node->outputs[0].layout))
+                return -ENOTSUP;
+        launch = sl_own_add(builder, SL_OWN_KERNEL_settle, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_settle, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_settle, sums), SL_OWN_INPUT, node->n_inputs, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_settle, scales), SL_OWN_INPUT, 2, 0);
+        if (node->n_inputs - residual > 3 && node->inputs[3].dtype != SL_DTYPE_NONE)
+                sl_own_slot(launch, offsetof(struct sl_own_settle, bias), SL_OWN_INPUT, 3, 0);
+        if (residual)
+                sl_own_slot(launch, offsetof(struct sl_own_settle, addend), SL_OWN_INPUT, node->n_inputs - 1, 0);
+        return 0;
+}

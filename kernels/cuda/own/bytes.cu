@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers in few bits. What ONNX says in single precision (a division by the scale) is done so; ties go to even. */
 #include "functions.cuh"
+#include "group.cuh"
 
 static __device__ uint32_t scale_of(const sl_own_quantize &a, uint32_t element)
 {
@@ -12,17 +13,21 @@ static __device__ uint32_t scale_of(const sl_own_quantize &a, uint32_t element)
         return a.blocks ? (outer * a.blocks + at) * a.inner.divisor + within : at;
 }
 
-/* What a scale is for: at most these limits. */
-static __device__ void store_rounded(void *out, uint32_t i, uint32_t dtype, float value, int32_t zero)
+static __device__ int64_t saturated(double value, uint32_t dtype)
 {
         double least = dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_U16 ? 0 : dtype == SL_DTYPE_I8 ? -128 : -32768;
         double most = dtype == SL_DTYPE_U8 ? 255 : dtype == SL_DTYPE_I8 ? 127 : dtype == SL_DTYPE_U16 ? 65535 : 32767;
-        double rounded = rint((double)value) + zero;
 
+        return isnan(value) ? 0 : (int64_t)fmin(fmax(value, least), most);
+}
+
+/* What a scale is for: at most the limits of its type. */
+static __device__ void store_rounded(void *out, uint32_t i, uint32_t dtype, float value, int32_t zero)
+{
         if (dtype == SL_DTYPE_F32)
                 static_cast<float *>(out)[i] = value;
         else
-                store_integer(out, i, dtype, isnan(rounded) ? 0 : (int64_t)fmin(fmax(rounded, least), most));
+                store_integer(out, i, dtype, saturated(rint((double)value) + zero, dtype));
 }
 
 SL_KERNEL(quantize, sl_own_quantize)
@@ -57,4 +62,76 @@ SL_KERNEL(quantized_add, sl_own_quantized_add)
                         value = apply(a.activation, value, 0);
                 store_rounded(a.out, i, a.y_dtype, a.y_dtype == SL_DTYPE_F32 ? value : value / a.y_scale, a.y_zero);
         }
+}
+
+SL_KERNEL(shift, sl_own_shift)
+{
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step())
+                a.out[i] = (float)(load_integer(a.in, i, a.dtype) - a.zero);
+}
+
+/* In float64 as far as it goes: what is rounded once must not depend on how. */
+SL_KERNEL(settle, sl_own_settle)
+{
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step()) {
+                uint32_t channel = i;
+                double value;
+
+                divide(&channel, a.channels);
+                value = (double)a.scales[channel * a.scale_step] * (rint((double)a.sums[i]) + (a.bias ? a.bias[channel] : 0));
+                if (a.addend && a.addend_dtype == SL_DTYPE_F32)
+                        value += static_cast<const float *>(a.addend)[i];
+                else if (a.addend)
+                        value += a.addend_scale * (double)(load_integer(a.addend, i, a.addend_dtype) - a.addend_zero);
+                if (a.active && a.activation.function == SL_OWN_RELU)
+                        value = value < 0 ? 0 : value;
+                else if (a.active)
+                        value = apply(a.activation, (float)value, 0);
+                if (a.y_dtype == SL_DTYPE_F32)
+                        static_cast<float *>(a.out)[i] = (float)value;
+                else
+                        store_integer(a.out, i, a.y_dtype, saturated(rint(value / a.y_scale) + a.y_zero, a.y_dtype));
+        }
+}
+
+struct smaller {
+        __device__ float operator()(float x, float y) const
+        {
+                return fminf(x, y);
+        }
+};
+
+/* Of a block: 0 and all of its elements. */
+SL_KERNEL(dynamic_range, sl_own_dynamic_quantize)
+{
+        float least = 0, most = 0;
+
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step()) {
+                least = a.in[i] < least ? a.in[i] : least;
+                most = a.in[i] > most ? a.in[i] : most;
+        }
+        least = combine<256>(least, smaller());
+        most = combine<256>(most, larger());
+        if (threadIdx.x == 0) {
+                a.ranges[2 * blockIdx.x] = least;
+                a.ranges[2 * blockIdx.x + 1] = most;
+        }
+}
+
+SL_KERNEL(dynamic_quantize, sl_own_dynamic_quantize)
+{
+        bool there = threadIdx.x < a.n_ranges;
+        float least = combine<256>(there ? a.ranges[2 * threadIdx.x] : 0, smaller());
+        float most = combine<256>(there ? a.ranges[2 * threadIdx.x + 1] : 0, larger());
+        float scale = (most - least) / 255;
+        int32_t zero = scale > 0 ? (int32_t)fminf(fmaxf(rintf(-least / scale), 0), 255) : 0;
+
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step())
+                store_rounded(a.out, i, SL_DTYPE_U8, scale > 0 ? a.in[i] / scale : 0, zero);
+        if (thread_first())
+                return;
+        if (a.scale)
+                *a.scale = scale;
+        if (a.zero)
+                *a.zero = (uint8_t)zero;
 }

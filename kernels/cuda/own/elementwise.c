@@ -13,10 +13,10 @@ static const struct {
         SL_OWN_UNARY(X)
 #undef X
 #define X(id) [SL_OP_##id] = {SL_OWN_##id, 2},
-        SL_OWN_BINARY(X)
+                SL_OWN_BINARY(X)
 #undef X
 #define X(id) [SL_OP_##id] = {SL_OWN_##id, 2},
-        SL_OWN_TESTS(X)
+                        SL_OWN_TESTS(X)
 #undef X
 };
 
@@ -331,7 +331,13 @@ int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_des
         if (!sl_own_is_float(node->outputs[0].dtype) || node->epilogue.activation > SL_ACT_ELU)
                 return -ENOTSUP;
         start_chain(&chain, &node->outputs[0]);
+        if (bias_axis == SL_OWN_BIAS_BROADCAST) {
+                add_operand(&chain, &node->inputs[2], SL_OWN_INPUT, 2);
+                add_step(&chain, SL_OWN_SCALE, 0, sl_attrs_float(&node->attrs, SL_ATTR_BETA, 1), 0);
+        }
         add_operand(&chain, &node->outputs[0], SL_OWN_OUTPUT, 0);
+        if (bias_axis == SL_OWN_BIAS_BROADCAST)
+                add_step(&chain, SL_OWN_ADD, 1, 0, 0);
         if (add_bias(&chain, node, bias_axis))
                 return -ENOTSUP;
         if (node->epilogue.has_residual) {

@@ -23,7 +23,8 @@ static bool is_last(const struct sl_tensor *tensor)
 }
 
 /* The window along spatial dimension @i of a, which is @from of the node's; false where it reaches too far. */
-static bool set_window(struct sl_own_pool *a, uint32_t i, const struct sl_node_desc *node, const struct sl_window *w, uint32_t from)
+static bool set_window(
+        struct sl_own_window *a, uint32_t i, const struct sl_node_desc *node, const struct sl_window *w, uint32_t from)
 {
         int64_t in = node->inputs[0].shape.dims[2 + from], out = node->outputs[0].shape.dims[2 + from];
 
@@ -41,7 +42,7 @@ static bool set_window(struct sl_own_pool *a, uint32_t i, const struct sl_node_d
         return true;
 }
 
-static int read_windows(const struct sl_node_desc *node, struct sl_own_pool *a)
+int sl_own_window_read(const struct sl_node_desc *node, struct sl_own_window *a)
 {
         struct sl_window window = {.rank = 0};
         uint32_t missing;
@@ -93,7 +94,8 @@ int sl_own_plan_pool(struct sl_own_builder *builder, const struct sl_node_desc *
         int kernel = pool_kernel(node->op, in->dtype);
         struct sl_own_launch *launch;
 
-        if (kernel < 0 || in->layout != out->layout || (node->n_outputs > 1 && a.channels_last) || read_windows(node, &a))
+        if (kernel < 0 || in->layout != out->layout || (node->n_outputs > 1 && a.channels_last) ||
+                sl_own_window_read(node, &a.window))
                 return -ENOTSUP;
         a.vector = a.channels_last ? vector_of((uint64_t)in->shape.dims[1], in->dtype) : 1;
         launch = sl_own_add(builder, (uint32_t)kernel, &a, sizeof(a), a.results / a.vector);
@@ -236,5 +238,32 @@ int sl_own_plan_resize(struct sl_own_builder *builder, const struct sl_node_desc
                 sizeof(a), a.elements);
         sl_own_slot(launch, offsetof(struct sl_own_resize, out), SL_OWN_OUTPUT, 0, 0);
         sl_own_slot(launch, offsetof(struct sl_own_resize, in), SL_OWN_INPUT, 0, 0);
+        return 0;
+}
+
+int sl_own_plan_grid_sample(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_shape *in = &node->inputs[0].shape, *out = &node->outputs[0].shape;
+        struct sl_own_grid_sample a = {.elements = (uint32_t)sl_shape_elements(out),
+                .rank = in->rank - 2,
+                .mode = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_MODE, 0),
+                .padding = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_PADDING_MODE, 0),
+                .corners = sl_attrs_int(&node->attrs, SL_ATTR_ALIGN_CORNERS, 0) != 0,
+                .dtype = node->inputs[0].dtype,
+                .grid_dtype = node->inputs[1].dtype,
+                .positions = sl_own_divide_by(product(out, 2, out->rank)),
+                .channels = sl_own_divide_by((uint64_t)out->dims[1]),
+                .size = {1, 1, 1}};
+        struct sl_own_launch *launch;
+
+        if (!sl_own_is_float(a.dtype) || !sl_own_is_float(a.grid_dtype) || a.rank > SL_OWN_SPATIAL || is_last(&node->inputs[0]) ||
+                is_last(&node->outputs[0]))
+                return -ENOTSUP;
+        for (uint32_t d = 0; d < a.rank; d++)
+                a.size[SL_OWN_SPATIAL - a.rank + d] = (int32_t)in->dims[2 + d];
+        launch = sl_own_add(builder, SL_OWN_KERNEL_grid_sample, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_grid_sample, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_grid_sample, in), SL_OWN_INPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_grid_sample, grid), SL_OWN_INPUT, 1, 0);
         return 0;
 }

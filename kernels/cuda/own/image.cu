@@ -40,11 +40,12 @@ static __device__ int32_t taps_below(int32_t start, int32_t dilation, int32_t ke
         return n < kernel ? n : kernel;
 }
 
-static __device__ taps taps_at(const sl_own_pool &a, int d, uint32_t position)
+static __device__ taps taps_at(const sl_own_window &w, int d, uint32_t position)
 {
-        int32_t start = (int32_t)position * a.stride[d] - a.pad_begin[d];
+        int32_t start = (int32_t)position * w.stride[d] - w.pad_begin[d];
 
-        return {start, taps_below(start, a.dilation[d], a.kernel[d], 0), taps_below(start, a.dilation[d], a.kernel[d], a.in_size[d])};
+        return {start, taps_below(start, w.dilation[d], w.kernel[d], 0),
+                taps_below(start, w.dilation[d], w.kernel[d], w.in_size[d])};
 }
 
 /* What an average divides by: taps in the image, or in the image and its padding, but not beyond. */
@@ -54,8 +55,8 @@ static __device__ float taps_counted(const sl_own_pool &a, int d, const taps &t)
 
         if (!a.padding_too)
                 return (float)(t.last - t.first);
-        within = (a.in_size[d] + a.pad_end[d] - t.start - 1) / a.dilation[d] + 1;
-        return (float)(within < a.kernel[d] ? within : a.kernel[d]);
+        within = (a.window.in_size[d] + a.window.pad_end[d] - t.start - 1) / a.window.dilation[d] + 1;
+        return (float)(within < a.window.kernel[d] ? within : a.window.kernel[d]);
 }
 
 /* What the window has seen so far. */
@@ -78,9 +79,10 @@ static __device__ void see(const sl_own_pool &a, seen *s, float v, int32_t place
 
 static __device__ int64_t place_of(const sl_own_pool &a, int32_t place)
 {
-        int32_t x = place % a.in_size[2], y = place / a.in_size[2] % a.in_size[1], z = place / a.in_size[2] / a.in_size[1];
+        int32_t x = place % a.window.in_size[2], y = place / a.window.in_size[2] % a.window.in_size[1],
+                z = place / a.window.in_size[2] / a.window.in_size[1];
 
-        return a.by_columns && place >= 0 ? ((int64_t)x * a.in_size[1] + y) * a.in_size[0] + z : place;
+        return a.by_columns && place >= 0 ? ((int64_t)x * a.window.in_size[1] + y) * a.window.in_size[0] + z : place;
 }
 
 /* V channels that lie side by side, at one place of the output. @apart: elements from a pixel to the next. */
@@ -92,8 +94,9 @@ static __device__ void pool_window(const sl_own_pool &a, const taps t[SL_OWN_SPA
         for (int32_t z = t[0].first; z < t[0].last; z++)
                 for (int32_t y = t[1].first; y < t[1].last; y++)
                         for (int32_t x = t[2].first; x < t[2].last; x++) {
-                                int32_t row = (t[0].start + z * a.dilation[0]) * a.in_size[1] + t[1].start + y * a.dilation[1];
-                                int32_t place = row * a.in_size[2] + t[2].start + x * a.dilation[2];
+                                int32_t row = (t[0].start + z * a.window.dilation[0]) * a.window.in_size[1] + t[1].start +
+                                              y * a.window.dilation[1];
+                                int32_t place = row * a.window.in_size[2] + t[2].start + x * a.window.dilation[2];
                                 pack<T, V> loaded = *reinterpret_cast<const pack<T, V> *>(image + (uint64_t)place * apart);
 
 #pragma unroll
@@ -111,7 +114,7 @@ static __device__ float pooled(const sl_own_pool &a, const seen &s, float count)
 
 template <typename T, int V> static __device__ void pool_at(const sl_own_pool &a, uint32_t i)
 {
-        uint32_t channel = i, rest = i, plane, size = (uint32_t)(a.in_size[0] * a.in_size[1] * a.in_size[2]);
+        uint32_t channel = i, rest = i, plane, size = (uint32_t)(a.window.in_size[0] * a.window.in_size[1] * a.window.in_size[2]);
         float count = 1;
         taps t[SL_OWN_SPATIAL];
         pack<T, V> result;
@@ -123,8 +126,8 @@ template <typename T, int V> static __device__ void pool_at(const sl_own_pool &a
         for (int d = SL_OWN_SPATIAL - 1; d >= 0; d--) {
                 uint32_t at = rest;
 
-                rest = divide(&at, a.out_size[d]);
-                t[d] = taps_at(a, d, at);
+                rest = divide(&at, a.window.out_size[d]);
+                t[d] = taps_at(a.window, d, at);
                 count *= taps_counted(a, d, t[d]);
         }
         plane = rest;
@@ -177,7 +180,8 @@ SL_KERNEL(pool_i8, sl_own_pool)
 
 static __device__ float scaled(const sl_own_scale &a, float x, uint32_t c)
 {
-        float y = (x - load_float(a.statistics[2], c, a.dtypes[2])) / sqrtf(load_float(a.statistics[3], c, a.dtypes[3]) + a.epsilon) *
+        float y = (x - load_float(a.statistics[2], c, a.dtypes[2])) /
+                          sqrtf(load_float(a.statistics[3], c, a.dtypes[3]) + a.epsilon) *
                           load_float(a.statistics[0], c, a.dtypes[0]) +
                   load_float(a.statistics[1], c, a.dtypes[1]);
 
@@ -496,5 +500,120 @@ SL_KERNEL(resize_filter, sl_own_resize)
                         store_float(a.out, i, a.dtype, add_taps(a, spans));
                 else
                         store_bits(a.out, i, a.bytes, a.extrapolation);
+        }
+}
+
+/* The place between the edges that mirrors at the edges lead to. */
+static __device__ float mirror(float x, float low, float high)
+{
+        float range = high - low, distance = x < low ? low - x : x > high ? x - high : -1, times, rest;
+
+        if (range <= 0)
+                return low;
+        if (distance < 0)
+                return x;
+        times = floorf(distance / range);
+        rest = distance - times * range;
+        if (x < low)
+                return fmodf(times, 2) == 1 ? high - rest : low + rest;
+        return fmodf(times, 2) == 1 ? low + rest : high - rest;
+}
+
+enum { GRID_LINEAR, GRID_NEAREST, GRID_CUBIC };
+enum { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION };
+
+/* The index that stands for @i along dimension @d, or -1 for none. */
+static __device__ int32_t grid_index(const sl_own_grid_sample &a, uint32_t d, float i)
+{
+        float last = (float)(a.size[d] - 1);
+
+        if (!(i >= 0 && i <= last)) {
+                if (a.padding == GRID_ZEROS || isnan(i) || isinf(i))
+                        return -1;
+                i = a.padding == GRID_BORDER ? i : mirror(i, a.corners ? 0 : -0.5f, a.corners ? last : last + 0.5f);
+                i = fminf(fmaxf(i, 0), last);
+        }
+        return (int32_t)i;
+}
+
+/* From [-1, 1] to pixels, brought into the image as the padding says. */
+static __device__ float grid_pixel(const sl_own_grid_sample &a, uint32_t d, float x)
+{
+        float size = (float)a.size[d], low = a.corners ? 0 : -0.5f, high = a.corners ? size - 1 : size - 0.5f;
+
+        x = a.corners ? (x + 1) / 2 * (size - 1) : ((x + 1) * size - 1) / 2;
+        if (a.mode == GRID_NEAREST)
+                x = rintf(x);
+        if (x < low || x > high) {
+                if (a.padding == GRID_BORDER)
+                        x = fminf(fmaxf(x, 0), size - 1);
+                else if (a.padding == GRID_REFLECTION)
+                        x = mirror(x, low, high);
+        }
+        return x;
+}
+
+static __device__ float grid_weight(const sl_own_grid_sample &a, float distance)
+{
+        const float c = -0.75f;
+
+        distance = fabsf(distance);
+        if (a.mode == GRID_LINEAR)
+                return distance < 1 ? 1 - distance : 0;
+        if (distance <= 1)
+                return ((c + 2) * distance - (c + 3)) * distance * distance + 1;
+        return distance < 2 ? ((c * distance - 5 * c) * distance + 8 * c) * distance - 4 * c : 0;
+}
+
+/* Up to four places along one dimension, and their weights. */
+struct grid_taps {
+        int32_t n, at[4];
+        float weight[4];
+};
+
+static __device__ grid_taps grid_taps_at(const sl_own_grid_sample &a, uint32_t d, float x)
+{
+        bool single = SL_OWN_SPATIAL - d > a.rank || a.mode == GRID_NEAREST, finite = !isnan(x) && !isinf(x);
+        float begin = single ? x : floorf(x) - (a.mode == GRID_CUBIC ? 1 : 0);
+        grid_taps t = {finite ? single ? 1 : a.mode == GRID_CUBIC ? 4 : 2 : 0, {}, {}};
+
+        for (int32_t k = 0; k < t.n; k++) {
+                t.at[k] = grid_index(a, d, begin + (float)k);
+                t.weight[k] = t.at[k] < 0 ? 0 : single ? 1 : grid_weight(a, x - (begin + (float)k));
+        }
+        return t;
+}
+
+static __device__ float grid_sum(const sl_own_grid_sample &a, uint32_t plane, const grid_taps t[SL_OWN_SPATIAL])
+{
+        uint32_t base = plane * (uint32_t)(a.size[0] * a.size[1] * a.size[2]);
+        float sum = 0;
+
+        for (int32_t z = 0; z < t[0].n; z++)
+                for (int32_t y = 0; y < t[1].n; y++)
+                        for (int32_t x = 0; x < t[2].n; x++) {
+                                float weight = t[0].weight[z] * t[1].weight[y] * t[2].weight[x];
+                                int32_t row = t[0].at[z] * a.size[1] + t[1].at[y];
+
+                                if (t[0].weight[z] != 0 && t[1].weight[y] != 0 && t[2].weight[x] != 0)
+                                        sum += weight * load_float(a.in, base + (uint32_t)(row * a.size[2] + t[2].at[x]), a.dtype);
+                        }
+        return sum;
+}
+
+/* The grid names the last dimension first. */
+SL_KERNEL(grid_sample, sl_own_grid_sample)
+{
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step()) {
+                uint32_t position = i, plane = divide(&position, a.positions), channel = plane, n = divide(&channel, a.channels);
+                grid_taps t[SL_OWN_SPATIAL];
+
+                for (uint32_t d = 0; d < SL_OWN_SPATIAL; d++) {
+                        bool there = SL_OWN_SPATIAL - d <= a.rank;
+                        uint32_t at = (n * a.positions.divisor + position) * a.rank + SL_OWN_SPATIAL - 1 - d;
+
+                        t[d] = grid_taps_at(a, d, there ? grid_pixel(a, d, load_float(a.grid, at, a.grid_dtype)) : 0);
+                }
+                store_float(a.out, i, a.dtype, grid_sum(a, plane, t));
         }
 }

@@ -202,3 +202,26 @@ int sl_own_plan_one_hot(struct sl_own_builder *builder, const struct sl_node_des
         sl_own_slot(launch, offsetof(struct sl_own_one_hot, values), SL_OWN_INPUT, 1, 0);
         return 0;
 }
+
+int sl_own_plan_reverse_sequence(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_shape *in = &node->inputs[0].shape;
+        bool time_first = sl_attrs_int(&node->attrs, SL_ATTR_TIME_AXIS, 0) == 0;
+        struct sl_own_reverse a = {.elements = (uint32_t)sl_shape_elements(in),
+                .bytes = (uint32_t)sl_dtype_bytes(node->inputs[0].dtype),
+                .steps = (uint32_t)in->dims[!time_first],
+                .batch = (uint32_t)in->dims[time_first],
+                .time_first = time_first,
+                .row = sl_own_divide_by(product(in, 2, in->rank))};
+        struct sl_own_launch *launch;
+
+        if (!all_plain(node) || node->inputs[1].dtype != SL_DTYPE_I64)
+                return -ENOTSUP;
+        launch = sl_own_add(builder, SL_OWN_KERNEL_reverse, &a, sizeof(a), a.elements);
+        sl_own_slot(launch, offsetof(struct sl_own_reverse, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_reverse, in), SL_OWN_INPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_reverse, lengths), SL_OWN_INPUT, 1, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_reverse, error), SL_OWN_ERROR, 0, 0);
+        sl_own_checks(builder);
+        return 0;
+}

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes) X(recurrent)
+#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes) X(recurrent) X(convolve)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
@@ -35,6 +35,7 @@
         X(movement, scatter_elements, struct sl_own_gather_elements)                                                               \
         X(movement, scatter_rows, struct sl_own_gather_nd)                                                                         \
         X(movement, one_hot, struct sl_own_one_hot)                                                                                \
+        X(movement, reverse, struct sl_own_reverse)                                                                                \
         X(movement, shuffle, struct sl_own_shuffle)                                                                                \
         X(movement, triangle, struct sl_own_triangle)                                                                              \
         X(convert, cast, struct sl_own_cast)                                                                                       \
@@ -54,6 +55,10 @@
         X(reduce, reduce_f16, struct sl_own_reduce)                                                                                \
         X(reduce, reduce_bf16, struct sl_own_reduce)                                                                               \
         X(reduce, reduce_integers, struct sl_own_reduce)                                                                           \
+        X(reduce, standardize_f32, struct sl_own_reduce)                                                                           \
+        X(reduce, standardize_f16, struct sl_own_reduce)                                                                           \
+        X(reduce, standardize_bf16, struct sl_own_reduce)                                                                          \
+        X(reduce, hardmax, struct sl_own_hardmax)                                                                                  \
         X(reduce, arg_floats, struct sl_own_arg)                                                                                   \
         X(reduce, arg_integers, struct sl_own_arg)                                                                                 \
         X(image, pool_f32, struct sl_own_pool)                                                                                     \
@@ -69,6 +74,7 @@
         X(image, lrn_bf16, struct sl_own_lrn)                                                                                      \
         X(image, resize, struct sl_own_resize)                                                                                     \
         X(image, resize_filter, struct sl_own_resize)                                                                              \
+        X(image, grid_sample, struct sl_own_grid_sample)                                                                           \
         X(select, top_k, struct sl_own_top_k)                                                                                      \
         X(select, cum_sum, struct sl_own_cum_sum)                                                                                  \
         X(select, nms, struct sl_own_nms)                                                                                          \
@@ -80,10 +86,17 @@
         X(bytes, quantize, struct sl_own_quantize)                                                                                 \
         X(bytes, dequantize, struct sl_own_quantize)                                                                               \
         X(bytes, quantized_add, struct sl_own_quantized_add)                                                                       \
+        X(bytes, shift, struct sl_own_shift)                                                                                       \
+        X(bytes, settle, struct sl_own_settle)                                                                                     \
+        X(bytes, dynamic_range, struct sl_own_dynamic_quantize)                                                                    \
+        X(bytes, dynamic_quantize, struct sl_own_dynamic_quantize)                                                                 \
         X(recurrent, recurrent_begin, struct sl_own_recurrent)                                                                     \
         X(recurrent, recurrent_f32, struct sl_own_recurrent)                                                                       \
         X(recurrent, recurrent_f16, struct sl_own_recurrent)                                                                       \
-        X(recurrent, recurrent_bf16, struct sl_own_recurrent)
+        X(recurrent, recurrent_bf16, struct sl_own_recurrent)                                                                      \
+        X(convolve, convolve_f32, struct sl_own_convolve)                                                                          \
+        X(convolve, convolve_f16, struct sl_own_convolve)                                                                          \
+        X(convolve, convolve_bf16, struct sl_own_convolve)
 
 enum sl_own_family {
 #define X(family) SL_OWN_FAMILY_##family,

@@ -105,7 +105,8 @@ template <typename T> static __device__ void transpose(const sl_own_transpose &a
 
                 for (uint32_t k = y; k < SL_OWN_TILE; k += step)
                         if (t.row + x < a.rows && t.column + k < a.columns)
-                                held[k][x] = static_cast<const T *>(a.in)[t.in + (uint64_t)(t.column + k) * a.in_stride + t.row + x];
+                                held[k][x] =
+                                        static_cast<const T *>(a.in)[t.in + (uint64_t)(t.column + k) * a.in_stride + t.row + x];
                 __syncthreads();
                 for (uint32_t k = y; k < SL_OWN_TILE; k += step)
                         if (t.row + k < a.rows && t.column + x < a.columns)
@@ -183,7 +184,8 @@ SL_KERNEL(values, sl_own_values)
 }
 
 /* The place that an index of the data means; out of range it sets the error word, and place 0 of something is never read. */
-static __device__ bool check_index(const void *indices, uint32_t i, uint32_t dtype, uint32_t limit, uint32_t *error, uint32_t *ret_at)
+static __device__ bool check_index(
+        const void *indices, uint32_t i, uint32_t dtype, uint32_t limit, uint32_t *error, uint32_t *ret_at)
 {
         int64_t index = load_integer(indices, i, dtype);
 
@@ -202,7 +204,8 @@ template <typename T> static __device__ void gather(const sl_own_gather &a)
 
                 if (check_index(a.indices, index, a.index_dtype, a.limit, a.error, &at))
                         store_unit(static_cast<T *>(a.out) + i,
-                                load_unit(static_cast<const T *>(a.in) + ((uint64_t)outer * a.limit + at) * a.row.divisor + within));
+                                load_unit(
+                                        static_cast<const T *>(a.in) + ((uint64_t)outer * a.limit + at) * a.row.divisor + within));
         }
 }
 
@@ -367,6 +370,24 @@ SL_KERNEL(one_hot, sl_own_one_hot)
                 bool on = index == (double)place || index == (double)place - a.depth.divisor;
 
                 store_bits(a.out, i, a.bytes, load_bits(a.values, on, a.bytes));
+        }
+}
+
+SL_KERNEL(reverse, sl_own_reverse)
+{
+        for (uint32_t i = thread_first(); i < a.elements; i += thread_step()) {
+                uint32_t within = i, row = divide(&within, a.row), from;
+                uint32_t step = a.time_first ? row / a.batch : row % a.steps,
+                         sequence = a.time_first ? row % a.batch : row / a.steps;
+                int64_t length = a.lengths[sequence];
+
+                if (length < 0 || length > (int64_t)a.steps) {
+                        atomicExch(a.error, 1u);
+                        continue;
+                }
+                from = step < (uint32_t)length ? (uint32_t)length - 1 - step : step;
+                row = a.time_first ? from * a.batch + sequence : sequence * a.steps + from;
+                store_bits(a.out, i, a.bytes, load_bits(a.in, row * a.row.divisor + within, a.bytes));
         }
 }
 

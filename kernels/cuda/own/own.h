@@ -71,8 +71,10 @@ int sl_cuda_own_plan(const struct sl_node_desc *node, struct sl_own_plan *ret_pl
 
 /*
  * What a library has left of a node: output 0 becomes activation(output 0 + bias + residual), in place. @bias_axis: the logical
- * dimension of output 0 that input 2 is added along, below 0: none. The residual is the last input, where the epilogue has one.
+ * dimension of output 0 that input 2 is added along, -1: none; SL_OWN_BIAS_BROADCAST: BETA times input 2, broadcast. The residual is
+ * the last input, where the epilogue has one.
  */
+#define SL_OWN_BIAS_BROADCAST (-2)
 int sl_cuda_own_plan_finish(const struct sl_node_desc *node, int bias_axis, struct sl_own_plan *ret_plan);
 
 /*
@@ -80,6 +82,13 @@ int sl_cuda_own_plan_finish(const struct sl_node_desc *node, int bias_axis, stru
  * [rows of X, directions * gates * hidden]. Return: as sl_cuda_own_plan().
  */
 int sl_cuda_own_plan_turns(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
+
+/*
+ * Of a product of bytes what is before and behind its sums: input 0 less X_ZERO as float32, to output 0; and the result, from the node's
+ * inputs and one more behind them, the sums, float32 with the channels innermost. Return: as sl_cuda_own_plan().
+ */
+int sl_cuda_own_plan_shift(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
+int sl_cuda_own_plan_settle(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
 
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan);
 

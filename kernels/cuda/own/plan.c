@@ -33,7 +33,9 @@
         X(MAX_POOL, pool) X(AVERAGE_POOL, pool) X(LP_POOL, pool) X(BATCH_NORM, scale) X(NORMALIZED_CONCAT, scale) X(LRN, lrn)      \
         X(RESIZE, resize) X(TOP_K, top_k) X(CUM_SUM, cum_sum) X(NON_MAX_SUPPRESSION, non_max_suppression)                          \
         X(QUANTIZE_LINEAR, quantize) X(DEQUANTIZE_LINEAR, dequantize) X(QUANTIZED_ADD, quantized_add)                              \
-        X(LSTM, recurrent) X(GRU, recurrent) X(RNN, recurrent) X(ONE_HOT, one_hot)
+        X(LSTM, recurrent) X(GRU, recurrent) X(RNN, recurrent) X(ONE_HOT, one_hot) X(CONV, convolve)                               \
+        X(CONV_TRANSPOSE, convolve) X(HARDMAX, hardmax) X(GRID_SAMPLE, grid_sample) X(REVERSE_SEQUENCE, reverse_sequence)          \
+        X(MEAN_VARIANCE_NORM, mean_variance) X(DYNAMIC_QUANTIZE_LINEAR, dynamic_quantize) X(LANED_CONV, convolve)
 /* clang-format on */
 
 static int (*const operators[SL_OP_COUNT])(struct sl_own_builder *builder, const struct sl_node_desc *node) = {
@@ -52,10 +54,10 @@ static bool tensor_fits(const struct sl_tensor *tensor)
         return tensor->dtype == SL_DTYPE_NONE || sl_shape_elements(&tensor->shape) <= ELEMENTS_MAX;
 }
 
-static bool node_fits(const struct sl_node_desc *node)
+static bool tensors_fit(const struct sl_node_desc *node)
 {
-        if (node->op >= SL_OP_COUNT || !operators[node->op] || node->n_inputs > SL_NODE_INPUTS_MAX ||
-                node->n_outputs > SL_NODE_OUTPUTS_MAX || !node->n_outputs || !sl_op_parameters_resolved(node))
+        if (node->n_inputs > SL_NODE_INPUTS_MAX || node->n_outputs > SL_NODE_OUTPUTS_MAX || !node->n_outputs ||
+                !sl_op_parameters_resolved(node))
                 return false;
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (!tensor_fits(&node->inputs[i]))
@@ -64,6 +66,11 @@ static bool node_fits(const struct sl_node_desc *node)
                 if (!tensor_fits(&node->outputs[i]))
                         return false;
         return true;
+}
+
+static bool node_fits(const struct sl_node_desc *node)
+{
+        return node->op < SL_OP_COUNT && operators[node->op] && tensors_fit(node);
 }
 
 /* No operator has anything to do where no output has an element. */
@@ -123,12 +130,29 @@ int sl_cuda_own_plan_finish(const struct sl_node_desc *node, int bias_axis, stru
         return keep(&plan, sl_own_build_finish(&builder, node, bias_axis), &builder, ret_plan);
 }
 
-int sl_cuda_own_plan_turns(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+/* A part of a node, of which another function says how it is built. */
+static int plan_part(const struct sl_node_desc *node, int (*part)(struct sl_own_builder *builder, const struct sl_node_desc *node),
+        struct sl_own_plan *ret_plan)
 {
         struct sl_own_plan plan = {.n_launches = 0};
         struct sl_own_builder builder = {.plan = &plan};
 
-        return keep(&plan, node_fits(node) ? sl_own_build_turns(&builder, node) : -ENOTSUP, &builder, ret_plan);
+        return keep(&plan, tensors_fit(node) ? part(&builder, node) : -ENOTSUP, &builder, ret_plan);
+}
+
+int sl_cuda_own_plan_turns(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        return plan_part(node, sl_own_build_turns, ret_plan);
+}
+
+int sl_cuda_own_plan_shift(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        return plan_part(node, sl_own_build_shift, ret_plan);
+}
+
+int sl_cuda_own_plan_settle(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        return plan_part(node, sl_own_build_settle, ret_plan);
 }
 
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan)

@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-#define FEW_RESULTS 4096 /* threads that would leave most of a GPU idle: then many share a result, whatever their order in memory */
+#define FEW_RESULTS 4096 /* threads that would leave most of a GPU idle: then many share a result, whatever their order in memory  \
+                          */
 #define MANY        64
 
 static const int kinds[SL_OP_COUNT] = {
@@ -80,6 +81,14 @@ static uint32_t vector_of(const struct sl_own_box *stays, const struct sl_own_bo
         return (uint32_t)wide;
 }
 
+static void set_boxes(struct sl_own_reduce *a, const struct sl_own_box *stays, const struct sl_own_box *goes)
+{
+        a->results = (uint32_t)size_of(stays);
+        a->count = (uint32_t)size_of(goes);
+        a->n_stays = fill_dims(stays, a->stays, a->stay_strides);
+        a->n_goes = fill_dims(goes, a->goes, a->go_strides);
+}
+
 static void add_reduce(
         struct sl_own_builder *builder, const struct sl_node_desc *node, uint32_t kernel, struct sl_own_reduce *a, uint32_t mask)
 {
@@ -89,10 +98,7 @@ static void add_reduce(
         box_of_mask(&node->inputs[0], mask, false, &stays);
         box_of_mask(&node->inputs[0], mask, true, &goes);
         a->dtype = node->inputs[0].dtype;
-        a->results = (uint32_t)size_of(&stays);
-        a->count = (uint32_t)size_of(&goes);
-        a->n_stays = fill_dims(&stays, a->stays, a->stay_strides);
-        a->n_goes = fill_dims(&goes, a->goes, a->go_strides);
+        set_boxes(a, &stays, &goes);
         a->vector = vector_of(&stays, &goes, a->dtype);
         a->group = sl_own_group(a->count, goes.strides[0][goes.rank - 1] == 1);
         if (a->group == 1 && a->results < FEW_RESULTS && a->count > MANY)
@@ -102,6 +108,52 @@ static void add_reduce(
         launch = sl_own_add(builder, kernel, a, sizeof(*a), (uint64_t)a->results * a->group);
         sl_own_slot(launch, offsetof(struct sl_own_reduce, out), SL_OWN_OUTPUT, 0, 0);
         sl_own_slot(launch, offsetof(struct sl_own_reduce, in), SL_OWN_INPUT, 0, 0);
+}
+
+int sl_own_plan_mean_variance(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_attr *axes = sl_attrs_find(&node->attrs, SL_ATTR_AXES);
+        uint32_t mask = 0, rank = node->inputs[0].shape.rank;
+        static const int64_t usual[] = {0, 2, 3};
+        struct sl_own_box stays, goes;
+        struct sl_own_reduce a = {.dtype = node->inputs[0].dtype};
+        struct sl_own_launch *launch;
+
+        if (!sl_own_is_float(a.dtype) || node->inputs[0].layout != SL_LAYOUT_PLAIN || node->outputs[0].layout != SL_LAYOUT_PLAIN)
+                return -ENOTSUP;
+        for (uint32_t i = 0; i < (axes ? axes->count : 3); i++) {
+                int64_t axis = axes ? axes->ints[i] : usual[i];
+
+                mask |= 1u << (axis < 0 ? axis + rank : axis);
+        }
+        box_of_mask(&node->inputs[0], mask, false, &stays);
+        box_of_mask(&node->inputs[0], mask, true, &goes);
+        set_boxes(&a, &stays, &goes);
+        launch = sl_own_add(builder, sl_own_kernel_of(SL_OWN_KERNEL_standardize_f32, a.dtype), &a, sizeof(a),
+                (uint64_t)a.results * SL_OWN_BLOCK);
+        sl_own_slot(launch, offsetof(struct sl_own_reduce, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_reduce, in), SL_OWN_INPUT, 0, 0);
+        return 0;
+}
+
+int sl_own_plan_hardmax(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        const struct sl_shape *shape = &node->inputs[0].shape;
+        uint32_t axis = sl_own_axis(node, -1);
+        uint64_t inner = 1;
+        struct sl_own_hardmax a = {.size = (uint32_t)shape->dims[axis], .dtype = node->inputs[0].dtype};
+        struct sl_own_launch *launch;
+
+        if (!sl_own_is_float(a.dtype) || !a.size || node->inputs[0].layout != SL_LAYOUT_PLAIN)
+                return -ENOTSUP;
+        for (uint32_t d = axis + 1; d < shape->rank; d++)
+                inner *= (uint64_t)shape->dims[d];
+        a.inner = sl_own_divide_by(inner);
+        a.lines = (uint32_t)(sl_shape_elements(shape) / a.size);
+        launch = sl_own_add(builder, SL_OWN_KERNEL_hardmax, &a, sizeof(a), a.lines);
+        sl_own_slot(launch, offsetof(struct sl_own_hardmax, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_hardmax, in), SL_OWN_INPUT, 0, 0);
+        return 0;
 }
 
 static bool integers_have(uint32_t op, uint32_t dtype)
@@ -121,7 +173,8 @@ int sl_own_plan_reduce(struct sl_own_builder *builder, const struct sl_node_desc
         if (!sl_own_is_float(dtype) && (sl_dtype_is_float(dtype) || !integers_have(node->op, dtype)))
                 return -ENOTSUP;
         add_reduce(builder, node,
-                sl_own_is_float(dtype) ? sl_own_kernel_of(SL_OWN_KERNEL_reduce_f32, dtype) : SL_OWN_KERNEL_reduce_integers, &a, mask);
+                sl_own_is_float(dtype) ? sl_own_kernel_of(SL_OWN_KERNEL_reduce_f32, dtype) : SL_OWN_KERNEL_reduce_integers, &a,
+                mask);
         return 0;
 }
 

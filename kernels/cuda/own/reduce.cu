@@ -166,6 +166,60 @@ static __device__ uint64_t magnitude(int64_t x)
         return x < 0 ? -(uint64_t)x : (uint64_t)x;
 }
 
+/* Each element less the mean of those that go, over their deviation. */
+template <typename T> static __device__ void run_standardize(const sl_own_reduce &a)
+{
+        for (uint32_t i = group_first<256>(); i < a.results; i += group_step<256>()) {
+                uint32_t base = offset_in(i, a.n_stays, a.stays, a.stay_strides);
+                float mean = 0, squares = 0, deviation;
+
+                for_each<T, 256, 1>(a, base, [&](float x) { mean += x; });
+                mean = combine<256>(mean, add_up()) / (float)a.count;
+                for_each<T, 256, 1>(a, base, [&](float x) { squares += (x - mean) * (x - mean); });
+                deviation = sqrtf(combine<256>(squares, add_up()) / (float)a.count) + 1e-9f;
+                for (uint32_t k = group_lane<256>(); k < a.count; k += 256) {
+                        uint32_t at = base + offset_in(k, a.n_goes, a.goes, a.go_strides);
+
+                        narrow((widen(static_cast<const T *>(a.in)[at]) - mean) / deviation, static_cast<T *>(a.out) + at);
+                }
+        }
+}
+
+SL_KERNEL(standardize_f32, sl_own_reduce)
+{
+        run_standardize<float>(a);
+}
+
+SL_KERNEL(standardize_f16, sl_own_reduce)
+{
+        run_standardize<half_t>(a);
+}
+
+SL_KERNEL(standardize_bf16, sl_own_reduce)
+{
+        run_standardize<bfloat_t>(a);
+}
+
+SL_KERNEL(hardmax, sl_own_hardmax)
+{
+        for (uint32_t i = thread_first(); i < a.lines; i += thread_step()) {
+                uint32_t within = i, outer = divide(&within, a.inner), best = 0;
+                uint32_t first = outer * a.size * a.inner.divisor + within;
+                float most = load_float(a.in, first, a.dtype);
+
+                for (uint32_t k = 1; k < a.size; k++) {
+                        float x = load_float(a.in, first + k * a.inner.divisor, a.dtype);
+
+                        if (x > most) {
+                                most = x;
+                                best = k;
+                        }
+                }
+                for (uint32_t k = 0; k < a.size; k++)
+                        store_float(a.out, first + k * a.inner.divisor, a.dtype, k == best);
+        }
+}
+
 /* T: with or without a sign. */
 template <typename T> static __device__ T take_integer(uint32_t kind, T before, T x)
 {
@@ -187,11 +241,11 @@ template <typename T> static __device__ T take_integer(uint32_t kind, T before, 
 
 template <typename T> static __device__ T integer_start(uint32_t kind, uint32_t dtype)
 {
-        uint32_t bits = dtype == SL_DTYPE_BOOL                              ? 1
-                        : dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_I8      ? 8
-                        : dtype == SL_DTYPE_U16 || dtype == SL_DTYPE_I16    ? 16
-                        : dtype == SL_DTYPE_U32 || dtype == SL_DTYPE_I32    ? 32
-                                                                            : 64;
+        uint32_t bits = dtype == SL_DTYPE_BOOL                           ? 1
+                        : dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_I8   ? 8
+                        : dtype == SL_DTYPE_U16 || dtype == SL_DTYPE_I16 ? 16
+                        : dtype == SL_DTYPE_U32 || dtype == SL_DTYPE_I32 ? 32
+                                                                         : 64;
         uint64_t most = (is_unsigned(dtype) ? UINT64_MAX : INT64_MAX) >> (64 - bits);
 
         if (kind == SL_OWN_REDUCE_MAX)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * starling.QuantizedConv and starling.QuantizedMatMul on the tensor cores that cuDNN and cuBLASLt have for float32:
+ *
+ *      x [bytes] - zero of x       float32, in scratch                                    own kernels
+ *      their product by w          float32, in scratch; w lies in the plan as float32     cuDNN, cuBLASLt
+ *      scale * (sum + bias), ...   bytes, or float32                                      own kernels
+ *
+ * Factors have 9 bits, so that rounding them to the 11 of TF32 changes none: sums up to 2^24 are exact. Pure.
+ */
+#pragma once
+
+#include "cuda/recipe.h"
+
+/* The convolution of floats in the middle, without an epilogue; false: there is none, or not over images in channels-last. */
+bool sl_cuda_quantized_convolution(const struct sl_node_desc *node, struct sl_cudnn_convolution *ret_convolution);
+
+/* Can the recipe be made? */
+bool sl_cuda_quantized_fits(const struct sl_node_desc *node);
+
+/* Adds its steps. @workspace_bytes: of the convolution. Return: 0; -ENOTSUP; -ENOMEM. */
+int sl_cuda_quantized_make(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, uint64_t workspace_bytes);
