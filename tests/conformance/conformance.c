@@ -1,137 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ONNX's own cases, as far as they are in scope (out_of_scope.inc), and those that made/ makes with ONNX Runtime, on `ref` and on
- * `cpu`. What fails must be in known_failures.inc, what is there must fail, and the share that passes must not fall. Two processes
- * share the cases, so that one that crashes is one failure; verdicts come back through shared memory.
+ * `cpu`. What fails must be in known_failures.inc, what is there must fail, and the share that passes must not fall.
  */
-#include "table.h"
-#include "trial.h"
+#include "suite.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 /* Of the cases in scope, in percent; raise it as coverage grows. */
 #define LEAST_SHARE 97.4
 
-#define OPSET_MAX  23
-#define WORKERS    2
-#define CASES_MAX  4096
-#define NAME_BYTES 160
-
-/* The release whose newest opset is 23 calls its folder as Debian does. */
-static const struct {
-        const char *name, *path;
-} folders[] = {
-        {"node", "/usr/share/libonnx-testdata/data/node"},
-        {"simple", "/usr/share/libonnx-testdata/data/simple"},
-        {"pytorch-converted", "/usr/share/libonnx-testdata/data/pytorch-converted"},
-        {"pytorch-operator", "/usr/share/libonnx-testdata/data/pytorch-operator"},
-        {"onnx-1.18", ONNX_CASES "/node"},
-        {"made", MADE_CASES},
-};
-#define N_FOLDERS (sizeof(folders) / sizeof(*folders))
-
-struct one_case {
-        uint32_t folder;
-        char name[NAME_BYTES];
-        const struct scope_row *out_of_scope;
-        struct verdict verdict;
-};
-
-/* Shared by all processes: a worker writes the verdicts of the cases that it took. */
-struct suite {
-        atomic_uint next;
-        uint32_t n_cases, n_missing_folders;
-        struct one_case cases[CASES_MAX];
-};
-
-static const struct scope_row later_opset = {"", "an opset after 23, or another domain"};
-
-static void find_cases(struct suite *suite, uint32_t folder)
-{
-        struct dirent **entries = NULL;
-        int n_entries = scandir(folders[folder].path, &entries, NULL, alphasort);
-
-        if (n_entries <= 0) {
-                fprintf(stderr, "conformance: no cases in %s\n", folders[folder].path);
-                suite->n_missing_folders++;
-        }
-        for (int i = 0; i < n_entries; i++) {
-                struct one_case *one = &suite->cases[suite->n_cases];
-
-                if (!strncmp(entries[i]->d_name, "test_", 5) && strlen(entries[i]->d_name) < NAME_BYTES) {
-                        cr_assert_lt(++suite->n_cases, (uint32_t)CASES_MAX);
-                        one->folder = folder;
-                        memcpy(one->name, entries[i]->d_name, strlen(entries[i]->d_name));
-                        one->out_of_scope = scope_find(folders[folder].name, one->name);
-                }
-                free(entries[i]);
-        }
-        free(entries);
-}
-
-static void run_case(struct one_case *one)
-{
-        char path[600];
-
-        if (one->out_of_scope)
-                return;
-        snprintf(path, sizeof(path), "%s/%s", folders[one->folder].path, one->name);
-        one->verdict.opset = trial_opset(path);
-        if (!one->verdict.opset || one->verdict.opset > OPSET_MAX) {
-                one->out_of_scope = &later_opset;
-                return;
-        }
-        one->verdict.outcomes[BACKEND_REF] = OUTCOME_CRASHED;
-        one->verdict.outcomes[BACKEND_CPU] = OUTCOME_CRASHED;
-        trial_run(path, tolerance_find(folders[one->folder].name, one->name), &one->verdict);
-}
-
-static void work(struct suite *suite)
-{
-        for (;;) {
-                uint32_t i = atomic_fetch_add(&suite->next, 1);
-
-                if (i >= suite->n_cases)
-                        exit(0);
-                run_case(&suite->cases[i]);
-        }
-}
-
-static pid_t start_worker(struct suite *suite)
-{
-        pid_t child;
-
-        fflush(NULL);
-        child = fork();
-        cr_assert_geq(child, 0);
-        if (!child)
-                work(suite);
-        return child;
-}
-
-/* A worker that crashed has left its mark on the case; another one goes on behind it. */
-static void run_cases(struct suite *suite)
-{
-        uint32_t n_workers = 0;
-        int status;
-
-        while (n_workers < WORKERS && start_worker(suite))
-                n_workers++;
-        while (n_workers) {
-                cr_assert_gt(wait(&status), 0);
-                if (WIFEXITED(status) && !WEXITSTATUS(status))
-                        n_workers--;
-                else
-                        start_worker(suite);
-        }
-}
+#define WORKERS 2
 
 /* One case, its outcomes on ref, on cpu and with an open batch, for whoever looks for what to do next. */
 static void list_cases(const struct suite *suite, FILE *stream)
@@ -142,11 +24,11 @@ static void list_cases(const struct suite *suite, FILE *stream)
                 const struct one_case *one = &suite->cases[i];
 
                 if (one->out_of_scope)
-                        fprintf(stream, "out %s/%s %s\n", folders[one->folder].name, one->name, one->out_of_scope->reason);
+                        fprintf(stream, "out %s/%s %s\n", suite_folder(one), one->name, one->out_of_scope->reason);
                 else
                         fprintf(stream, "%s %s %s %lld %s/%s %s\n", names[one->verdict.outcomes[BACKEND_REF]],
                                 names[one->verdict.outcomes[BACKEND_CPU]], names[one->verdict.open_batch],
-                                (long long)one->verdict.opset, folders[one->folder].name, one->name, one->verdict.text);
+                                (long long)one->verdict.opset, suite_folder(one), one->name, one->verdict.text);
         }
 }
 
@@ -216,7 +98,7 @@ static void report_out_of_scope(const struct suite *suite)
 /* What a known row says of the case, and what has become of it, must agree. */
 static uint32_t check_case(const struct one_case *one, bool *used)
 {
-        const char *folder = folders[one->folder].name;
+        const char *folder = suite_folder(one);
         uint32_t wrong = 0;
 
         for (enum backend b = BACKEND_REF; b < N_BACKENDS; b++) {
@@ -260,18 +142,21 @@ static uint32_t check_all(const struct suite *suite)
         return wrong;
 }
 
+static const struct trial_backend *cpu(void)
+{
+        static const struct trial_backend backend = {.name = "cpu"};
+
+        return &backend;
+}
+
 Test(conformance, what_fails_is_known_and_the_share_that_passes_does_not_fall)
 {
-        struct suite *suite = mmap(NULL, sizeof(*suite), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        struct suite *suite = suite_run(WORKERS, cpu);
         const char *list = getenv("CONFORMANCE_LIST");
         struct tally all;
         uint32_t wrong;
         double share;
 
-        cr_assert_neq(suite, MAP_FAILED);
-        for (uint32_t i = 0; i < N_FOLDERS; i++)
-                find_cases(suite, i);
-        run_cases(suite);
         if (list) {
                 FILE *stream = fopen(list, "w");
 
@@ -285,7 +170,7 @@ Test(conformance, what_fails_is_known_and_the_share_that_passes_does_not_fall)
         cr_assert(all.in_scope || suite->n_missing_folders, "no case is in scope");
         share = all.in_scope ? 100.0 * all.outcomes[BACKEND_CPU][OUTCOME_PASSED] / all.in_scope : 100;
         fprintf(stderr, "%.1f %% of the cases in scope pass on both backends, at least %.1f %% must\n", share, LEAST_SHARE);
-        munmap(suite, sizeof(*suite));
+        suite_free(suite);
         cr_assert_eq(wrong, 0u, "%u cases are other than known_failures.inc says", wrong);
         cr_assert_geq(share, LEAST_SHARE);
 }

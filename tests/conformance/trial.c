@@ -32,6 +32,7 @@ enum form { AS_IT_IS, PARAMETERS_CONSTANT, OPEN_BATCH };
 /* A graph and the files of one data set that belong to its ports. */
 struct trial {
         const char *folder;
+        const struct trial_backend *backend;
         Onnx__ModelProto *model;
         struct sl_graph *graph;
         uint32_t data_set;
@@ -382,12 +383,16 @@ static int compile_plan(struct trial *trial, struct sl_plan **ret_plan)
 {
         struct sl_lowered *lowered = NULL;
         struct sl_lower_options options;
+        char backend[40];
         int fd = memfd_create("plan", MFD_CLOEXEC);
         int result;
 
         sl_lower_options_init(&options);
         options.batch_max = (uint32_t)trial->batch;
-        result = fd < 0 ? -errno : sl_lowered_new(trial->graph, &options, &lowered, &trial->error);
+        snprintf(backend, sizeof(backend), "backend=%s", trial->backend->name);
+        result = fd < 0 ? -errno : sl_lower_options_parse(&options, backend, &trial->error);
+        if (result == 0)
+                result = sl_lowered_new(trial->graph, &options, &lowered, &trial->error);
         if (result == 0)
                 result = sl_lowered_write(lowered, fd, &trial->error);
         sl_lowered_free(lowered);
@@ -411,7 +416,7 @@ static int run_plan(struct trial *trial, const struct sl_plan *plan)
 
         if (batch != 1 && !info->batchable)
                 return sl_error_set(&trial->error, ENOTSUP, "the case has batch %u, its plan batch 1 alone", batch);
-        result = sl_instance_new(plan, batch, &instance, &trial->error);
+        result = sl_instance_new_on(plan, batch, trial->backend->ground, &instance, &trial->error);
         if (result < 0)
                 return result;
         for (uint32_t i = 0; i < info->n_outputs; i++) {
@@ -451,7 +456,8 @@ static int compare_with_ref(struct trial *trial)
 
                 if (!tensor_agrees(tensor, trial->results[BACKEND_CPU][i], trial->results[BACKEND_REF][i],
                             tolerance > CPU_TOLERANCE ? tolerance : CPU_TOLERANCE, text, sizeof(text)))
-                        return sl_error_set(&trial->error, EINVAL, "output %u of cpu against ref: %s", i, text);
+                        return sl_error_set(
+                                &trial->error, EINVAL, "output %u of %s against ref: %s", i, trial->backend->name, text);
         }
         return 0;
 }
@@ -466,7 +472,7 @@ static int run_on_cpu(struct trial *trial)
         if (result == 0)
                 result = compare_with_ref(trial);
         sl_plan_free(plan);
-        return result < 0 ? sl_error_prefix(&trial->error, result, "cpu") : 0;
+        return result < 0 ? sl_error_prefix(&trial->error, result, "%s", trial->backend->name) : 0;
 }
 
 static int run_all_sets(struct trial *trial, int (*run)(struct trial *trial))
@@ -508,7 +514,8 @@ static void run_form(struct trial *trial, enum form form, enum outcome outcomes[
         if (result == 0)
                 result = run_all_sets(trial, run_on_ref);
         if (result == 0)
-                result = sl_passes_run(trial->graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &trial->error);
+                result = sl_passes_run(
+                        trial->graph, &(struct sl_pass_options){.backend = sl_backend_find(trial->backend->name)}, &trial->error);
         if (result == 0)
                 result = run_all_sets(trial, run_on_ref);
         outcomes[BACKEND_REF] = outcome_of(result, form);
@@ -531,16 +538,17 @@ static void try_open_batch(struct trial *trial, struct verdict *verdict)
         snprintf(verdict->text, sizeof(verdict->text), "with an open batch: %.*s", VERDICT_TEXT_BYTES - 30, trial->error.text);
 }
 
-void trial_run(const char *folder, double tolerance, struct verdict *ret_verdict)
+void trial_run(const char *folder, double tolerance, const struct trial_backend *backend, struct verdict *ret_verdict)
 {
         struct trial *trial = calloc(1, sizeof(*trial));
         enum outcome outcomes[N_BACKENDS];
 
         trial->folder = folder;
+        trial->backend = backend;
         trial->tolerance = tolerance;
         run_form(trial, AS_IT_IS, outcomes);
         snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%.*s", VERDICT_TEXT_BYTES - 1, trial->error.text);
-        if (outcomes[BACKEND_REF] == OUTCOME_REFUSED) {
+        if (outcomes[BACKEND_REF] == OUTCOME_REFUSED || outcomes[BACKEND_CPU] == OUTCOME_REFUSED) {
                 run_form(trial, PARAMETERS_CONSTANT, outcomes);
                 if (outcomes[BACKEND_REF] == OUTCOME_CONSTANT)
                         snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%.*s", VERDICT_TEXT_BYTES - 1, trial->error.text);

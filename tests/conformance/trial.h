@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One case of ONNX's, tried: the model is imported and evaluated on `ref`, as it is and after all passes, then compiled for
- * `cpu` and run as a plan; and once more with an open leading dimension, which may be refused but must not give another result. One
- * thread; frees what it takes, whatever the outcome.
+ * a backend, `cpu` or another, and run as a plan; and once more with an open leading dimension, which may be refused but must not give
+ * another result. One thread; frees what it takes, whatever the outcome.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ enum outcome {
         N_OUTCOMES,
 };
 
+/* The second is the one that is tried. */
 enum backend { BACKEND_REF, BACKEND_CPU, N_BACKENDS };
 
 #define VERDICT_TEXT_BYTES 240
@@ -30,8 +31,19 @@ struct verdict {
         char text[VERDICT_TEXT_BYTES]; /* of the first that did not pass */
 };
 
-/* @folder holds model.onnx and test_data_set_0, _1, ...; @tolerance: at least, for the case's own values. */
-void trial_run(const char *folder, double tolerance, struct verdict *ret_verdict);
+struct sl_instance_ground;
+
+/* A backend, and on what its plans run; NULL: the host. */
+struct trial_backend {
+        const char *name;
+        const struct sl_instance_ground *ground;
+};
+
+/*
+ * @folder holds model.onnx and test_data_set_0, _1, ...; @tolerance: at least, for the case's own values. What the backend refuses
+ * is tried with constant parameters too.
+ */
+void trial_run(const char *folder, double tolerance, const struct trial_backend *backend, struct verdict *ret_verdict);
 
 /* The opset of domain ai.onnx that the model imports; 0 without one, or with a domain beside it that cases do not import. */
 int64_t trial_opset(const char *folder);

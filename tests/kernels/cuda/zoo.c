@@ -16,6 +16,7 @@
 #include "seeded.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,26 @@ Test(vit_small, is_planned_for_a_gpu)
 Test(xception, is_planned_for_a_gpu)
 {
         expect_planned("xception");
+}
+
+/* Each skeleton has a test above, or below. */
+Test(skeletons, are_all_tried)
+{
+        static const char *const tried[] = {"bert-base", "densenet121", "efficientnet-b0", "googlenet", "inceptionv3", "lenet",
+                "lstm", "minilm", "mobilenetv2", "mobilenetv3", "resnet18", "resnet50", "resnext50", "shufflenetv2", "squeezenet",
+                "ssd-mobilenet", "transformer-tiny", "vgg16", "vit-small", "xception"};
+        DIR *folder = opendir(SKELETONS);
+        struct dirent *entry;
+
+        cr_assert_not_null(folder);
+        while ((entry = readdir(folder))) {
+                size_t n = strcspn(entry->d_name, "."), i = 0;
+
+                while (n && i < sizeof(tried) / sizeof(tried[0]) && (strlen(tried[i]) != n || memcmp(tried[i], entry->d_name, n)))
+                        i++;
+                cr_expect(i < sizeof(tried) / sizeof(tried[0]), "nothing tries %s", entry->d_name);
+        }
+        closedir(folder);
 }
 
 Test(refused, are_networks_that_need_the_host)
