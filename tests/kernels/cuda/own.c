@@ -408,15 +408,15 @@ Test(known_nodes, recurrent_layers_agree_with_ref)
         static const uint32_t dtypes[] = {SL_DTYPE_F32, SL_DTYPE_F16, SL_DTYPE_BF16};
         struct random random = {.state = 8};
 
-        for (uint32_t i = 0; i < 108; i++) {
+        for (uint32_t i = 0; i < 54; i++) {
                 const struct layer layer = {.op = ops[i % 3],
                         .dtype = dtypes[i / 3 % 3],
                         .steps = 1 + random_next(&random, 4),
                         .batch = 1 + random_next(&random, 6),
                         .inputs = 1 + random_next(&random, 5),
-                        .units = i % 4 ? 3 + i % 5 : 66,
+                        .units = i % 7 ? 3 + i % 5 : 66,
                         .direction = i / 9 % 3,
-                        .batch_first = i / 27 % 2};
+                        .batch_first = i / 27};
                 struct sl_node_desc node = recurrent_node(&random, &layer);
 
                 expect_agreement(&random, &node, &node);
