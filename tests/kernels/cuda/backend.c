@@ -234,13 +234,12 @@ static int read_damaged(const void *data, uint64_t bytes)
 }
 
 /* Each bit of a record in turn, and each length of it. */
-Test(cuda_record, that_is_damaged_is_refused_or_read_and_never_followed)
+static void damage_record(enum sl_cuda_way whole, enum sl_cuda_way last)
 {
         const struct sl_cuda_record record = {.n = 3,
-                .candidates = {
-                        {.way = SL_CUDA_WAY_CONVOLUTION, .engine = 7, .workspace_bytes = 4096, .text = "plan", .text_bytes = 5},
-                        {.way = SL_CUDA_WAY_CONVOLUTION, .engine = 8, .text = "another", .text_bytes = 8},
-                        {.way = SL_CUDA_WAY_BARE, .engine = -1, .notes = SL_CUDA_TENSOR_CORES, .text = "bare", .text_bytes = 5}}};
+                .candidates = {{.way = whole, .engine = 7, .workspace_bytes = 4096, .text = "plan", .text_bytes = 5},
+                        {.way = whole, .engine = 8, .text = "another", .text_bytes = 8},
+                        {.way = last, .engine = -1, .notes = SL_CUDA_TENSOR_CORES, .text = "bare", .text_bytes = 5}}};
         struct sl_cuda_record back;
         struct sl_error error;
         uint64_t bytes;
@@ -263,6 +262,16 @@ Test(cuda_record, that_is_damaged_is_refused_or_read_and_never_followed)
                 data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
         free(data);
+}
+
+Test(cuda_record, that_is_damaged_is_refused_or_read_and_never_followed)
+{
+        damage_record(SL_CUDA_WAY_CONVOLUTION, SL_CUDA_WAY_BARE);
+}
+
+Test(cuda_record, of_bytes_that_is_damaged_is_no_other)
+{
+        damage_record(SL_CUDA_WAY_BYTES_CONVOLUTION, SL_CUDA_WAY_BYTES_CONVOLUTION);
 }
 
 /* Several products would be computed as one. */

@@ -30,6 +30,7 @@ static struct sl_cuda_device gpu;
 static struct network net;
 static struct sl_plan *plan;
 static CUdeviceptr lent;
+static uint64_t lent_bytes; /* at most so far */
 static uint32_t n_breaths;
 static bool has_no_room;
 
@@ -88,6 +89,29 @@ static void open_convolutions(void)
         open_plan(network_apply(&net, SL_OP_RELU, network_conv(&net, value, 8, 8, 3, 1, 1)));
 }
 
+/* Of bytes, with 64 filters over 64 channels. */
+static uint32_t convolve_bytes(void)
+{
+        const struct sl_tensor tensor = {.dtype = SL_DTYPE_I8, .shape = {4, {64, 64, 3, 3}}};
+        uint32_t x = network_input(&net, SL_DTYPE_U8, DIMS(SL_DIM_BATCH, 64, 3, 3)), weights;
+        int8_t *data = sl_graph_alloc(net.graph, sl_tensor_bytes(&tensor));
+
+        cr_assert_not_null(data);
+        memset(data, 1, sl_tensor_bytes(&tensor));
+        cr_assert_eq(sl_graph_add_constant(net.graph, "bytes", &tensor, data, &weights), 0);
+        return network_node(&net, SL_OP_QUANTIZED_CONV, VALUES(x, weights, network_scales(&net, DIMS(64))),
+                ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}}, {SL_ATTR_TO, 0, {SL_DTYPE_F32}}));
+}
+
+/* The same of float32, without a bias: to cuDNN it is that of the bytes. */
+static uint32_t convolve_floats(void)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64, 3, 3));
+
+        return network_node(&net, SL_OP_CONV, VALUES(x, network_weights(&net, DIMS(64, 64, 3, 3))),
+                ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}}));
+}
+
 static void open_product(void)
 {
         uint32_t value = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 32));
@@ -106,6 +130,7 @@ static int lend(void *context, uint64_t bytes, CUdeviceptr *ret_address)
         if (has_no_room || driver.mem_alloc(&lent, bytes) != CUDA_SUCCESS)
                 return -ENOMEM;
         *ret_address = lent;
+        lent_bytes = bytes > lent_bytes ? bytes : lent_bytes;
         return 0;
 }
 
@@ -136,9 +161,9 @@ static struct sl_cuda_chooser *new_chooser(const struct sl_cuda_chooser_options 
 /* Makes the kernels of the plan, and runs it once. */
 static void compute(struct sl_cuda_chooser *chooser)
 {
-        static float x[MOST], y[MOST];
-        const void *inputs[] = {x};
-        void *outputs[] = {y};
+        static float x[MOST], y[2][MOST];
+        const void *inputs[] = {x, x};
+        void *outputs[] = {y[0], y[1]};
         struct sl_device device = {.cuda = &gpu, .chooser = chooser};
         struct sl_instance_ground ground = {.device = &device};
         struct sl_instance *instance;
@@ -157,6 +182,23 @@ static struct sl_gpu_choices_facts read_file(const struct sl_cuda_chooser *choos
         cr_assert_eq(sl_cuda_chooser_write(chooser, ret_data, ret_bytes), 0);
         cr_assert_eq(sl_gpu_choices_check(*ret_data, *ret_bytes, &facts, &error), 0, "%s", error.text);
         return facts;
+}
+
+static int by_key(const void *a, const void *b)
+{
+        return memcmp(((const struct sl_gpu_choice *)a)->key, ((const struct sl_gpu_choice *)b)->key, 2 * sizeof(uint64_t));
+}
+
+static uint32_t read_sorted(const struct sl_cuda_chooser *chooser, void **ret_data, struct sl_gpu_choice ret_choices[8])
+{
+        uint64_t bytes;
+        struct sl_gpu_choices_facts facts = read_file(chooser, ret_data, &bytes);
+
+        cr_assert_leq(facts.n_choices, 8);
+        for (uint32_t i = 0; i < facts.n_choices; i++)
+                sl_gpu_choices_at(*ret_data, i, &ret_choices[i]);
+        qsort(ret_choices, facts.n_choices, sizeof(ret_choices[0]), by_key);
+        return facts.n_choices;
 }
 
 /* The engine stands at the end of a text of the fake cuDNN. */
@@ -254,6 +296,55 @@ Test(choosing, takes_the_fastest_algorithm_of_a_product)
         sl_cuda_chooser_free(chooser);
 }
 
+static void expect_engines_of_bytes_and_floats(bool compiles, int64_t of_bytes, int64_t of_floats)
+{
+        struct sl_cuda_chooser_options options = asked(true, compiles);
+        struct sl_cuda_chooser *chooser = new_chooser(&options);
+        struct sl_gpu_choice choices[8];
+        uint32_t n, n_bytes = 0;
+        void *data;
+
+        network_output(&net, convolve_bytes());
+        open_plan(convolve_floats());
+        compute(chooser);
+        n = read_sorted(chooser, &data, choices);
+        cr_expect_eq(n, 2 * sl_plan_info(plan)->n_batches);
+        for (uint32_t i = 0; i < n; i++) {
+                bool bytes = choices[i].way == SL_CUDA_WAY_BYTES_CONVOLUTION;
+
+                n_bytes += bytes;
+                cr_expect(bytes || choices[i].way == SL_CUDA_WAY_CONVOLUTION, "way %u", choices[i].way);
+                cr_expect_gt(choices[i].ns, 0);
+                cr_expect_eq(engine_of(&choices[i]), bytes ? of_bytes : of_floats, "engine %d", (int)engine_of(&choices[i]));
+        }
+        cr_expect_eq(n_bytes, sl_plan_info(plan)->n_batches);
+        free(data);
+        sl_cuda_chooser_free(chooser);
+}
+
+/* What TF32 leaves as it is may be rounded to it; what is planned for the one is not taken for the other. */
+Test(choosing, takes_engines_that_round_to_tf32_for_bytes_alone)
+{
+        expect_engines_of_bytes_and_floats(false, FAKE_ENGINE_TENSORS, FAKE_ENGINE_FAST);
+}
+
+Test(choosing, takes_engines_that_are_compiled_at_run_time_for_bytes_too)
+{
+        expect_engines_of_bytes_and_floats(true, FAKE_ENGINE_COMPILED, FAKE_ENGINE_COMPILED);
+}
+
+/* Filters of bytes lie in the plan as float32. */
+Test(choosing, has_room_for_filters_as_they_lie)
+{
+        struct sl_cuda_chooser_options options = asked(true, false);
+        struct sl_cuda_chooser *chooser = new_chooser(&options);
+
+        open_plan(convolve_bytes());
+        compute(chooser);
+        cr_expect_geq(lent_bytes, 64 * 64 * 3 * 3 * sizeof(float));
+        sl_cuda_chooser_free(chooser);
+}
+
 /* ---- the second start ---- */
 
 static void expect_second_start_asks_nothing(void)
@@ -286,6 +377,12 @@ static void expect_second_start_asks_nothing(void)
 Test(choosing, of_convolutions_is_not_done_again_by_who_has_the_file)
 {
         open_convolutions();
+        expect_second_start_asks_nothing();
+}
+
+Test(choosing, of_bytes_is_not_done_again_by_who_has_the_file)
+{
+        open_plan(convolve_bytes());
         expect_second_start_asks_nothing();
 }
 
@@ -344,23 +441,6 @@ Test(choosing, takes_the_first_where_there_is_no_memory)
 }
 
 /* ---- what cannot be believed ---- */
-
-static int by_key(const void *a, const void *b)
-{
-        return memcmp(((const struct sl_gpu_choice *)a)->key, ((const struct sl_gpu_choice *)b)->key, 2 * sizeof(uint64_t));
-}
-
-static uint32_t read_sorted(const struct sl_cuda_chooser *chooser, void **ret_data, struct sl_gpu_choice ret_choices[8])
-{
-        uint64_t bytes;
-        struct sl_gpu_choices_facts facts = read_file(chooser, ret_data, &bytes);
-
-        cr_assert_leq(facts.n_choices, 8);
-        for (uint32_t i = 0; i < facts.n_choices; i++)
-                sl_gpu_choices_at(*ret_data, i, &ret_choices[i]);
-        qsort(ret_choices, facts.n_choices, sizeof(ret_choices[0]), by_key);
-        return facts.n_choices;
-}
 
 static void expect_same_choices(const struct sl_cuda_chooser *a, const struct sl_cuda_chooser *b)
 {

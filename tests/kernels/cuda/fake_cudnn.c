@@ -36,6 +36,7 @@ static const struct engine {
         {FAKE_ENGINE_FAST, CUDNN_HEUR_MODE_A, 200000},
         {FAKE_ENGINE_ROUGH, CUDNN_HEUR_MODE_A, 110000},
         {FAKE_ENGINE_COMPILED, CUDNN_HEUR_MODE_A, 150000},
+        {FAKE_ENGINE_TENSORS, CUDNN_HEUR_MODE_A, 160000},
         {FAKE_ENGINE_FAST, CUDNN_HEUR_MODE_B, 200000},
         {FAKE_ENGINE_OTHER, CUDNN_HEUR_MODE_B, 300000},
         {FAKE_ENGINE_LAST, CUDNN_HEUR_MODE_FALLBACK, 900000},
@@ -217,8 +218,9 @@ static void read_graph(const struct descriptor *graph, struct fake_convolution *
         X(type)                                                                                                                    \
         X(x[0])                                                                                                                    \
         X(x[1])                                                                                                                    \
-        X(x[2]) X(x[3]) X(w[0]) X(w[1]) X(w[2]) X(w[3]) X(y[0]) X(y[1]) X(y[2]) X(y[3]) X(pad[0]) X(pad[1]) X(stride[0])           \
-                X(stride[1]) X(dilation[0]) X(dilation[1]) X(bias) X(residual) X(relu) X(engine)
+        X(x[2])                                                                                                                    \
+        X(x[3]) X(w[0]) X(w[1]) X(w[2]) X(w[3]) X(y[0]) X(y[1]) X(y[2]) X(y[3]) X(pad[0]) X(pad[1]) X(stride[0]) X(stride[1])      \
+                X(dilation[0]) X(dilation[1]) X(bias) X(residual) X(relu) X(engine)
 
 static void print(const struct fake_convolution *c, char *text)
 {
@@ -315,6 +317,8 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttrib
                 break;
         case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
                 get_note(d, FAKE_ENGINE_ROUGH, CUDNN_NUMERICAL_NOTE_WINOGRAD, ret_count, values);
+                if (!*ret_count)
+                        get_note(d, FAKE_ENGINE_TENSORS, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, ret_count, values);
                 break;
         case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
                 get_note(d, FAKE_ENGINE_COMPILED, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION, ret_count, values);

@@ -30,8 +30,9 @@ struct fake_libraries_control {
 };
 
 /*
- * Engines of convolutions, as the heuristics A, B and fallback name them: A 7, 8, 9, 10, B 8, 11, fallback 12; and algorithms of
- * products: 1, 2, 3. What of them is fastest depends on who may be taken: 9 is not exact, 10 is compiled at run time on the device.
+ * Engines of convolutions, as the heuristics A, B and fallback name them: A 7, 8, 9, 10, 13, B 8, 11, fallback 12; and algorithms
+ * of products: 1, 2, 3. What of them is fastest depends on who may be taken: 9 is not exact, 10 is compiled at run time on the
+ * device, 13 rounds float32 to TF32.
  */
 enum {
         FAKE_ENGINE_FIRST = 7,
@@ -40,6 +41,7 @@ enum {
         FAKE_ENGINE_COMPILED,
         FAKE_ENGINE_OTHER,
         FAKE_ENGINE_LAST,
+        FAKE_ENGINE_TENSORS,
         FAKE_ALGORITHM_FIRST = 1,
         FAKE_ALGORITHM_FAST,
         FAKE_ALGORITHM_LAST,
