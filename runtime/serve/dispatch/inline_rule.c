@@ -42,6 +42,11 @@ void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_
                 gauge->slow = false;
 }
 
+void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+{
+        sl_inline_learn(gauge, ns < limit_ns ? ns : limit_ns, limit_ns);
+}
+
 bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit)
 {
         uint64_t limit_ns = limit->alone && limit->ns < SL_INLINE_ALONE_NS ? SL_INLINE_ALONE_NS : limit->ns;

@@ -46,8 +46,11 @@ struct sl_inline_limit {
  * known; @waiting: clients that wait. */
 bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting);
 
-/* A job that could have been computed inline took @ns, wherever it was. */
+/* A job of the dispatcher's took @ns. */
 void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
+
+/* A worker's took @ns, which could have been the dispatcher's: that it took long says nothing, as others may have its core meanwhile. */
+void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
 
 /* Is a segment of @samples for the dispatcher itself? */
 bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit);

@@ -105,6 +105,22 @@ Test(inline_rule, one_slow_job_behind_a_thousand_steady_ones_is_forgiven)
         cr_expect_not(wants(&pair, 1, LIMIT_NS));
 }
 
+Test(inline_rule, what_takes_long_on_a_core_that_others_use_as_well_keeps_nothing_out)
+{
+        struct pair pair;
+
+        pair_init(&pair, 1000);
+        for (uint32_t i = 0; i < 8; i++)
+                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1000000, LIMIT_NS);
+        cr_expect(wants(&pair, 1, LIMIT_NS));
+        for (uint32_t i = 0; i < 2; i++)
+                sl_inline_learn(&pair.models[0].gauge, 1000000, LIMIT_NS);
+        cr_expect_not(wants(&pair, 1, LIMIT_NS));
+        for (uint32_t i = 0; i < 200; i++)
+                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1000000, LIMIT_NS);
+        cr_expect(wants(&pair, 1, LIMIT_NS), "nor for longer");
+}
+
 Test(inline_rule, a_request_is_alone_when_those_who_wait_have_all_other_cores)
 {
         cr_expect(sl_inline_is_alone(1, 2, 0), "its client waits, though it was not counted yet");
