@@ -6,9 +6,10 @@
 #include "model.h"
 
 /* So many jobs forget a slowest one by about two thirds. */
-#define MEMORY_JOBS  32u
-/* Together they take some thousandths of a second: who is preempted more than once in that is no place for a job. */
-#define DOUBTED_JOBS 1024u
+#define MEMORY_JOBS 32u
+/* What slow jobs may take of the dispatcher's time, as a part of the limit for each job; of no more jobs than this at a time. */
+#define CREDIT_PART 4u
+#define CREDIT_JOBS 1024u
 
 /* The client of the only request waits, whether it was counted already or not. */
 bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting)
@@ -16,21 +17,28 @@ bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting)
         return in_flight == 1 && cores && cores <= 1 + (waiting ? waiting : 1);
 }
 
-/* A slow job that says something about whoever ran it, and nothing about the model. */
-static bool is_mishap(struct sl_inline_gauge *gauge, bool slow)
+static void earn_credit(struct sl_inline_gauge *gauge, uint64_t limit_ns)
 {
-        bool forgiven = slow && gauge->doubted == 0;
+        uint64_t most_ns = CREDIT_JOBS * limit_ns / CREDIT_PART;
 
-        if (slow)
-                gauge->doubted = DOUBTED_JOBS;
-        else
-                gauge->doubted -= gauge->doubted > 0;
-        return forgiven;
+        gauge->credit_ns += limit_ns / CREDIT_PART;
+        if (gauge->credit_ns > most_ns)
+                gauge->credit_ns = most_ns;
+}
+
+/* A slow job that says something about whoever ran it, and nothing about the model. */
+static bool is_mishap(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+{
+        if (ns <= 2 * limit_ns || ns > gauge->credit_ns)
+                return false;
+        gauge->credit_ns -= ns;
+        return true;
 }
 
 void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
 {
-        if (is_mishap(gauge, ns > 2 * limit_ns))
+        earn_credit(gauge, limit_ns);
+        if (is_mishap(gauge, ns, limit_ns))
                 return;
 
         uint64_t faded_ns = gauge->slowest_ns - gauge->slowest_ns / MEMORY_JOBS;

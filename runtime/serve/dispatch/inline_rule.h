@@ -10,8 +10,9 @@
  *     the only request  in flight, as one segment, has SL_INLINE_ALONE_NS in place of `inline_us`, where those who wait have all cores but
  *                       the dispatcher's: a worker would have to take one from them first
  *     a slow job        of more than twice `inline_us` ends it for its model at once, until the slowest is below `inline_us` again;
- *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed. The first one is not
- *                       held against the model, nor one behind 1,024 others: whoever computes is preempted once in a while
+ *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed. It is not
+ *                       held against the model while all such jobs together took less than a quarter of `inline_us` for each job there
+ *                       was: whoever computes is preempted once in a while
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
  *                       a worker: that long the dispatcher is away at most. Answers are harvested after each `inline_us` of it
  *     what is left      is the next pass's where that has done it before a woken thread would run (SL_LIGHT_NS), or in less time than the
@@ -33,7 +34,7 @@ struct sl_ensemble;
 
 struct sl_inline_gauge {
         uint64_t slowest_ns; /* of recent jobs; 0: none */
-        uint32_t doubted;    /* so many jobs have to come before a slow one is forgiven; 0: it is */
+        uint64_t credit_ns;  /* so long may a slow one have taken that is forgiven */
         bool slow;           /* one took more than twice the limit, and the slowest is not below the limit yet */
 };
 
