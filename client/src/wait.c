@@ -5,9 +5,8 @@
  *
  * Whoever spins for as long as a sleep costs before it sleeps waits at most twice as long as it has to. A sleep costs the call that
  * wakes it and the time until its core runs again, some tens of microseconds together; the dispatcher, whose sleeps cost the same,
- * spins as long by default. That is so where the dispatcher answers: whose answer a worker computes is woken later than it takes to
- * sleep, and that worker may want the core. How long a wait really spins is learned: longer while answers come within a spin or
- * soon behind it, shorter when they do not.
+ * spins as long by default. Where workers compute, a wait spins for less: a worker may want the core. How long a wait really spins
+ * is learned: longer while answers come within a spin or soon behind it, shorter when they do not.
  *
  * Sources: Karlin, Li, Manasse and Owicki, "Empirical studies of competitive spinning for a shared-memory multiprocessor" (1991).
  */
@@ -162,6 +161,7 @@ static int sleep_until_ready(struct starling_queue *queue, uint64_t timeout_ns)
                 if (r != -ETIMEDOUT)
                         return r;
         }
+        learn_spin(queue, false);
         return -ETIMEDOUT;
 }
 

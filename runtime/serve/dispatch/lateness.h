@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How late a thread is for what comes to it: how long it waits for a core when it is woken or was taken off one, as the kernel
- * counts it
- * (/proc/thread-self/schedstat), a turn on a core or an entry that it took, whichever were more. A thread that is woken for each
- * entry is as late as its wake-ups are; one that stays awake and is taken off its core now and then is hardly ever late. One
- * thread, the one that it is about.
+ * counts it (/proc/thread-self/schedstat), a turn on a core or an entry that it took, whichever were more. A thread that is woken
+ * for each entry is as late as its wake-ups are; one that stays awake and is taken off its core now and then is hardly ever late.
+ * One thread, the one that it is about.
  */
 #pragma once
 
