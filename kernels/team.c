@@ -32,6 +32,7 @@
 struct member {
         alignas(LINES) _Atomic uint64_t taken; /* (T) the last call whose part of this member has been begun */
         alignas(LINES) _Atomic uint64_t done;  /* (D) the last call whose part this member has computed; it writes */
+        _Atomic uint64_t asleep;               /* the last call behind which it went to sleep; it writes */
         alignas(LINES) struct sl_team *team;
         uint32_t rank;
         bool has_thread;
@@ -107,10 +108,11 @@ static uint64_t spin_for_call(struct sl_team *team, uint64_t seen)
         return call;
 }
 
-static void sleep_for_call(struct sl_team *team, uint64_t seen)
+static void sleep_for_call(struct sl_team *team, struct member *member, uint64_t seen)
 {
         uint32_t bell;
 
+        atomic_store_explicit(&member->asleep, seen, memory_order_relaxed);
         atomic_fetch_add(&team->sleepers, 1); /* S1 */
         bell = atomic_load(&team->bell);
         if (atomic_load(&team->call) == seen) /* S2 */
@@ -118,12 +120,12 @@ static void sleep_for_call(struct sl_team *team, uint64_t seen)
         atomic_fetch_sub(&team->sleepers, 1);
 }
 
-static uint64_t wait_for_call(struct sl_team *team, uint64_t seen)
+static uint64_t wait_for_call(struct sl_team *team, struct member *member, uint64_t seen)
 {
         uint64_t call;
 
         while ((call = spin_for_call(team, seen)) == seen)
-                sleep_for_call(team, seen);
+                sleep_for_call(team, member, seen);
         return call;
 }
 
@@ -145,15 +147,18 @@ static void say_done(struct sl_team *team, struct member *member, uint64_t numbe
         }
 }
 
-/* (R1) recalls, then the call again (R2). The owner: C1, then recalls += 1 (R3). Either R2 sees the call or the sleep does not
- * begin. */
+/* Until another one is away, or the team ends. (R1) recalls, then the call (R2). The owner: C1, then recalls += 1 (R3). Either R2 sees
+ * the call or the sleep does not begin. */
 static void stay_away(struct sl_team *team, const struct member *member)
 {
-        uint32_t recalls = atomic_load(&team->recalls); /* R1 */
-        uint64_t call = atomic_load(&team->call);       /* R2 */
+        for (;;) {
+                uint32_t recalls = atomic_load(&team->recalls); /* R1 */
+                uint64_t call = atomic_load(&team->call);       /* R2 */
 
-        if (away_of(call) == member->rank && parts_of(call) != PARTS_END)
+                if (away_of(call) != member->rank || parts_of(call) == PARTS_END)
+                        return;
                 futex_wait(&team->recalls, recalls);
+        }
 }
 
 static void *member_main(void *argument)
@@ -163,7 +168,7 @@ static void *member_main(void *argument)
         uint64_t call = 0;
 
         atomic_store_explicit(&member->tid, gettid(), memory_order_relaxed);
-        while (parts_of(call = wait_for_call(team, call)) != PARTS_END) {
+        while (parts_of(call = wait_for_call(team, member, call)) != PARTS_END) {
                 uint32_t part = part_of(member->rank, away_of(call));
                 uint64_t number = number_of(call);
 
@@ -292,12 +297,20 @@ uint32_t sl_team_present(const struct sl_team *team)
         return team->size - (team->watch.away ? 1 : 0);
 }
 
+/* Who is away sleeps once it was told. Relaxed: a member that sleeps by now is woken in vain. */
+static bool all_sleep(const struct sl_team *team)
+{
+        uint64_t call = atomic_load_explicit(&team->call, memory_order_relaxed);
+
+        for (uint32_t i = 1; i < team->size; i++)
+                if (i != away_of(call) && atomic_load_explicit(&team->members[i].asleep, memory_order_relaxed) != call)
+                        return false;
+        return team->watch.away == away_of(call);
+}
+
 void sl_team_rest(struct sl_team *team)
 {
-        uint32_t away = team->watch.away ? 1 : 0;
-
-        /* Where all sleep nobody is woken to hear it. */
-        if (atomic_load(&team->sleepers) + away + 1 < team->size)
+        if (!all_sleep(team))
                 publish(team, PARTS_REST);
 }
 
@@ -365,6 +378,7 @@ static struct sl_team *team_alloc(const struct sl_team_options *options)
         for (uint32_t i = 0; i < team->size; i++) {
                 team->members[i].team = team;
                 team->members[i].rank = i;
+                team->members[i].asleep = UINT64_MAX;
         }
         return team;
 }

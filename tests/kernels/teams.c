@@ -229,6 +229,48 @@ Test(team, leaves_out_who_is_away_and_takes_them_back)
         }
 }
 
+static uint64_t process_ns(void)
+{
+        struct timespec used;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+        return (uint64_t)used.tv_sec * SL_NS_PER_SECOND + (uint64_t)used.tv_nsec;
+}
+
+/* Whether the process does without a processor for a while, within five seconds. */
+static bool comes_to_rest(void)
+{
+        for (int i = 0; i < 100; i++) {
+                uint64_t before = process_ns();
+
+                pause_ns(50 * SL_NS_PER_MS);
+                if (process_ns() - before < 10 * SL_NS_PER_MS)
+                        return true;
+        }
+        return false;
+}
+
+/* With one core they never spin. */
+Test(team, that_rests_spins_with_nobody_who_is_present_or_away, .timeout = 60)
+{
+        for (uint32_t size = 2; size <= 3; size++) {
+                struct sl_team *team = new_team(size, 100 * SL_NS_PER_SECOND);
+                struct sheet sheet = {.seed = size};
+
+                for (uint32_t round = 0; round < 4; round++) {
+                        uint32_t away = round % 2;
+
+                        call_without(team, &sheet, sl_team_present(team), sl_team_present(team) < size);
+                        sl_team_send_away(team, away);
+                        if (round > 1)
+                                call_without(team, &sheet, sl_team_present(team), away);
+                        sl_team_rest(team);
+                        cr_expect(comes_to_rest(), "%u members, round %u: one still looks for steps", size, round);
+                }
+                sl_team_free(team);
+        }
+}
+
 /* What members 1 and 2 of three have had since before: ran, waited, in ms. */
 static uint32_t judge(struct sl_team_watch *watch, uint64_t now_ms, const uint64_t ms[4])
 {

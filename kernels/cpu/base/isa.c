@@ -98,11 +98,15 @@ bool sl_cpu_has_vnni(void)
                (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
 }
 
+/* Leaf 7's EDX: compilers' headers name these bits differently. */
+#define CPUID_AMX_TILE (1u << 24)
+#define CPUID_AMX_INT8 (1u << 25)
+
 static bool has_tiles(void)
 {
         unsigned a, b, c, d;
 
-        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bit_AMX_TILE) && (d & bit_AMX_INT8);
+        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & CPUID_AMX_TILE) && (d & CPUID_AMX_INT8);
 }
 
 /* Relaxed: as above; whoever asks twice is allowed twice. */
