@@ -122,14 +122,15 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
         return NULL;
 }
 
-/* Own loops that are nearly as fast go before a call of oneDNN that no team can cut: one image, from NCHW to NHWC. */
-#define WHOLE_MARGIN 1.1
+/*
+ * Own loops that are nearly as fast go before a call of oneDNN, whose code is generated at each load, and whose parts must be tried
+ * before a team may cut it. Costs are guesses anyway.
+ */
+#define CALL_MARGIN 1.1
 
 static double onednn_seconds(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
-        bool turns = node->inputs[0].layout == SL_LAYOUT_PLAIN && node->outputs[0].layout == SL_LAYOUT_CHANNELS_LAST;
-
-        return sl_cost_onednn(core, node) * (turns ? WHOLE_MARGIN : 1);
+        return CALL_MARGIN * sl_cost_onednn(core, node);
 }
 
 uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool onednn,
