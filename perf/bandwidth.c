@@ -7,6 +7,7 @@
  * From some number of rows on a core has no time to multiply at that rate: beside the share of the read stands the share of what
  * read and multiplications allow together, whichever of the two takes longer.
  */
+#include "backend.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "op.h"
 #include "peak.h"
 #include "report.h"
+#include "target.h"
 #include "team.h"
 
 #include <errno.h>
@@ -111,6 +113,7 @@ static const struct read ways[] = {{.streams = 1}, {.streams = 4}, {.streams = 1
 #define N_WAYS (sizeof(ways) / sizeof(ways[0]))
 
 struct bandwidth {
+        struct sl_target target; /* this processor */
         struct sl_cold_memory memory;
         struct sl_team *team;
         struct sl_cold_node *nodes[N_CASES];
@@ -192,7 +195,7 @@ static int make_nodes(struct bandwidth *b, struct sl_error *error)
 
         for (size_t i = 0; i < N_CASES && r == 0; i++) {
                 r = describe(&cases[i], node);
-                r = r < 0 ? r : sl_cold_node_new(node, &b->memory, &b->nodes[i], error);
+                r = r < 0 ? r : sl_cold_node_new(node, &b->target, &b->memory, &b->nodes[i], error);
                 if (r < 0)
                         sl_error_prefix(error, r, "%s", cases[i].key);
         }
@@ -302,6 +305,9 @@ static int prepare(struct bandwidth *b, int cpus[2], struct sl_error *error)
                 r = sl_cores_pick(cpus);
         if (r < 0)
                 return sl_error_set(error, -r, "it needs two CPUs");
+        r = sl_backend_cpu.planner->measure(&b->target);
+        if (r < 0)
+                return sl_error_set(error, -r, "what a core reaches is not measured: %s", strerror(-r));
         (void)sl_cores_pin(cpus[0]);
         r = sl_cold_memory_init(&b->memory, MEMORY_BYTES);
         if (r < 0)

@@ -23,6 +23,7 @@ struct sl_cold_node {
         struct sl_packed packed[SL_NODE_INPUTS_MAX];
         struct sl_kernel *kernel;
         struct sl_split splits[SL_TEAM_SIZE_COUNT];
+        const struct sl_target *target;
         const struct sl_cold_memory *memory;
         size_t weight_bytes[WEIGHTS_MAX], at; /* as they lie; where the next launch reads */
         void *others[SL_NODE_INPUTS_MAX], *outputs[SL_NODE_OUTPUTS_MAX], *scratch;
@@ -133,7 +134,7 @@ static void find_weights(struct sl_cold_node *node, const void *inputs[SL_NODE_I
 static int compile(struct sl_cold_node *node, struct sl_error *error)
 {
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
-        struct sl_kernel_source source = {.node = &node->desc, .packed = node->packed, .constants = constants};
+        struct sl_kernel_source source = {.target = node->target, .node = &node->desc, .packed = node->packed, .constants = constants};
         struct sl_provision provision;
         int r = sl_op_infer(&node->desc, error);
 
@@ -149,8 +150,8 @@ static int compile(struct sl_cold_node *node, struct sl_error *error)
         return sl_backend_cpu.runner->compile(NULL, &source, &node->kernel, error);
 }
 
-int sl_cold_node_new(const struct sl_node_desc *desc, const struct sl_cold_memory *memory, struct sl_cold_node **ret_node,
-        struct sl_error *error)
+int sl_cold_node_new(const struct sl_node_desc *desc, const struct sl_target *target, const struct sl_cold_memory *memory,
+        struct sl_cold_node **ret_node, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_cold_node_free) struct sl_cold_node *node = calloc(1, sizeof(*node));
         int r;
@@ -158,6 +159,7 @@ int sl_cold_node_new(const struct sl_node_desc *desc, const struct sl_cold_memor
         if (!node)
                 return -ENOMEM;
         node->desc = *desc;
+        node->target = target;
         node->memory = memory;
         r = compile(node, error);
         r = r < 0 ? r : take_memory(node);

@@ -15,6 +15,7 @@
 
 struct sl_cold_node;
 struct sl_error;
+struct sl_target;
 struct sl_team;
 
 /* Memory of zeros that is only read, in the kind of pages that a plan file in memory has. It must outlive what walks over it. */
@@ -28,11 +29,12 @@ int sl_cold_memory_init(struct sl_cold_memory *memory, size_t n_bytes);
 void sl_cold_memory_deinit(struct sl_cold_memory *memory);
 
 /*
+ * @target: what it is planned for; it must outlive the node.
  * @node: inputs 1 and, of a recurrence, 2 are the weights; outputs are filled in. Launches are whole, or with @team in parts.
  * Return: 0; -ENOTSUP; -ENOMEM; -E2BIG the weights are larger than @memory.
  */
-int sl_cold_node_new(const struct sl_node_desc *node, const struct sl_cold_memory *memory, struct sl_cold_node **ret_node,
-        struct sl_error *error);
+int sl_cold_node_new(const struct sl_node_desc *node, const struct sl_target *target, const struct sl_cold_memory *memory,
+        struct sl_cold_node **ret_node, struct sl_error *error);
 struct sl_cold_node *sl_cold_node_free(struct sl_cold_node *node);
 
 /* Bytes of weights that a launch reads, those that each step of a recurrence reads again included. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/measure.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "cpu/base/isa.h"
 #include "cpu/base/operator.h"
@@ -10,6 +11,7 @@
 #include "target.h"
 
 #include <errno.h>
+#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,14 +26,18 @@
 #define NEAR_COLUMNS 128
 #define NEAR_ROWS    224
 
-/* As many as pass by a matrix together without hiding what it takes to come. */
-#define FEW_ROWS 8
+/* As many as pass by a matrix together without hiding what it takes to come; and some that do not. */
+#define FEW_ROWS     8
+#define PASSING_ROWS 4
 
-#define RUNS_MAX 15
+#define RUNS_MAX  15
+#define COLD_RUNS 5
 
 struct bench {
         float *matrix, *rows, *result; /* packed; DEPTH for each of FEW_ROWS, or NEAR_DEPTH of NEAR_ROWS; what they become */
         int64_t n;                     /* floats that a loop over the matrix reads */
+        struct sl_gemm_reading reading;
+        bool is_cold; /* each run reads the matrix from memory */
 };
 
 static int by_value(const void *a, const void *b)
@@ -50,6 +56,14 @@ static double now_seconds(void)
         return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* Out of all caches: the last one of some processors holds all of the matrix. */
+static void forget_matrix(const struct bench *bench)
+{
+        for (int64_t i = 0; i < FLOATS; i += SL_LINE_BYTES / (int64_t)sizeof(float))
+                _mm_clflush(bench->matrix + i);
+        _mm_mfence();
+}
+
 /* Median seconds of @runs, the first of which is not counted. */
 static double median(const struct bench *bench, void (*run)(const struct bench *bench), int runs)
 {
@@ -57,8 +71,11 @@ static double median(const struct bench *bench, void (*run)(const struct bench *
 
         run(bench);
         for (int i = 0; i < runs; i++) {
-                double start = now_seconds();
+                double start;
 
+                if (bench->is_cold)
+                        forget_matrix(bench);
+                start = now_seconds();
                 run(bench);
                 seconds[i] = now_seconds() - start;
         }
@@ -76,7 +93,8 @@ static void multiply(const struct bench *bench, int64_t rows, int64_t depth, int
                 .columns = columns,
                 .a_stride = depth,
                 .c_stride = columns,
-                .streams = streams});
+                .streams = streams,
+                .reading = bench->reading});
 }
 
 static void run_near_product(const struct bench *bench)
@@ -88,6 +106,11 @@ static void run_near_product(const struct bench *bench)
 static void run_product(const struct bench *bench)
 {
         multiply(bench, FEW_ROWS, DEPTH, COLUMNS, true);
+}
+
+static void run_passing_rows(const struct bench *bench)
+{
+        multiply(bench, PASSING_ROWS, DEPTH, COLUMNS, true);
 }
 
 static void run_row(const struct bench *bench)
@@ -147,13 +170,32 @@ static void measure_precisions(struct sl_core_figures *figures)
         figures->bf16 = sl_cpu_two_digits(bf16 > 0 ? bf16 : figures->flops);
 }
 
+/* What reading so gains: above 1 it is faster. */
+static double gain(struct bench *bench, void (*run)(const struct bench *bench), struct sl_gemm_reading reading)
+{
+        struct bench other = *bench;
+
+        other.reading = reading;
+        return median(bench, run, COLD_RUNS) / median(&other, run, COLD_RUNS);
+}
+
+static void measure_reading(struct bench *bench, struct sl_core_figures *figures)
+{
+        bench->is_cold = true;
+        figures->abreast = sl_cpu_two_digits(gain(bench, run_row, (struct sl_gemm_reading){.abreast = true}));
+        figures->fetched = sl_cpu_two_digits(gain(bench, run_passing_rows, (struct sl_gemm_reading){.fetched = true}));
+        bench->is_cold = false;
+        bench->reading = sl_gemm_reading(figures);
+        figures->stream = sizeof(float) * (double)FLOATS / median(bench, run_row, 7);
+}
+
 static void measure_all(struct bench *bench, struct sl_core_figures *figures)
 {
         const double bytes = sizeof(float) * (double)FLOATS;
 
         figures->flops = 8 * 2.0 * NEAR_ROWS * NEAR_DEPTH * NEAR_COLUMNS / median(bench, run_near_product, RUNS_MAX);
+        measure_reading(bench, figures);
         figures->weights = bytes / median(bench, run_product, 7);
-        figures->stream = bytes / median(bench, run_row, 7);
         bench->n = 4 * sl_cpu_l2_bytes() / (int64_t)sizeof(float);
         bench->n = bench->n < FLOATS ? bench->n : FLOATS;
         figures->far = sizeof(float) * (double)bench->n / median(bench, run_walk, 9);
@@ -180,7 +222,12 @@ int sl_cpu_measure(struct sl_target *ret_target)
         bench = (struct bench){.matrix = matrix, .rows = rows, .result = result};
         measure_all(&bench, &figures);
         sl_cpu_measure_team(
-                &(struct sl_team_bench){.matrix = matrix, .row = rows, .result = result, .depth = DEPTH, .columns = COLUMNS},
+                &(struct sl_team_bench){.matrix = matrix,
+                        .row = rows,
+                        .result = result,
+                        .depth = DEPTH,
+                        .columns = COLUMNS,
+                        .reading = sl_gemm_reading(&figures)},
                 &figures);
         measure_precisions(&figures);
         figures.flops = sl_cpu_two_digits(figures.flops);

@@ -63,7 +63,8 @@ static void read_part(void *context, uint32_t index, uint32_t member)
                 .columns = (part.end - part.first) * SL_GEMM_PANEL,
                 .a_stride = bench->depth,
                 .c_stride = bench->columns,
-                .streams = true});
+                .streams = true,
+                .reading = bench->reading});
 }
 
 static void read_all(struct exercise *exercise)

@@ -37,13 +37,23 @@ static bool is_constant(const struct sl_kernel_source *source, uint32_t i)
         return source->constants && source->constants[i];
 }
 
-static double weights_of(const struct sl_kernel_source *source)
+/* As they are packed: halves are half of them, Winograd's filters more. */
+static double packed_bytes(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, uint32_t index)
+{
+        struct sl_packed packed;
+
+        if (loop->form && loop->form(node, index, &packed) && packed.data_bytes)
+                return (double)packed.data_bytes;
+        return (double)sl_tensor_bytes(&node->inputs[index]);
+}
+
+static double weights_of(const struct sl_cpu_loop *loop, const struct sl_kernel_source *source)
 {
         double bytes = 0;
 
         for (uint32_t i = 0; i < source->node->n_inputs; i++)
                 if (is_constant(source, i))
-                        bytes += (double)sl_tensor_bytes(&source->node->inputs[i]);
+                        bytes += packed_bytes(loop, source->node, i);
         return bytes;
 }
 
@@ -224,7 +234,7 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
 
         struct question timed;
 
-        question.weights = weights_of(source);
+        question.weights = weights_of(loop, source);
         question.seconds = whole_seconds(&question, source->node);
         timed = question;
         if (was_timed(source->times) && loop->units)

@@ -5,6 +5,7 @@
 #include "cpu/gemm/gemm.h"
 
 #include "cpu/base/narrow.h"
+#include "target.h"
 
 #include <errno.h>
 #include <immintrin.h>
@@ -151,6 +152,14 @@ int sl_gemm_pack_narrow(const void *b, int64_t depth, int64_t columns, int64_t d
                 ret_packed += depth * width;
         }
         return 0;
+}
+
+/* Beyond what two runs differ by. */
+#define GAIN 1.05
+
+struct sl_gemm_reading sl_gemm_reading(const struct sl_core_figures *core)
+{
+        return (struct sl_gemm_reading){core && core->abreast > GAIN, core && core->fetched > GAIN};
 }
 
 bool sl_gemm_passes(int64_t rows, int64_t bytes)

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct sl_cpu_epilogue;
+struct sl_core_figures;
 
 #define SL_GEMM_PANEL 32 /* columns */
 
@@ -35,6 +36,12 @@ static inline int64_t sl_gemm_resident_bytes(void)
 {
         return sl_cpu_l2_bytes() / 2;
 }
+
+/* How a b that passes is read best, which is the processor's. */
+struct sl_gemm_reading {
+        bool abreast; /* one or two rows: several panels side by side, not one after the other */
+        bool fetched; /* several rows, and halves: fetched ahead by software */
+};
 
 struct sl_gemm {
         const float *a; /* rows x depth */
@@ -62,8 +69,12 @@ struct sl_gemm {
         uint32_t narrow_dtype;  /* SL_DTYPE_F16, SL_DTYPE_BF16 */
         const float *next; /* packed too: what the next product reads, to be fetched ahead; NULL: b again */
         bool streams;      /* b comes from beyond the L2 cache: what follows is fetched ahead; a large b always is */
+        struct sl_gemm_reading reading;
         const struct sl_cpu_epilogue *epilogue; /* NULL: none */
 };
+
+/* By what was measured (kernels/target.h); NULL: nothing was. */
+struct sl_gemm_reading sl_gemm_reading(const struct sl_core_figures *core);
 
 /* Floats of a packed depth x columns matrix. */
 int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns);

@@ -49,9 +49,10 @@ static int64_t far_depth(void)
 }
 
 /*
- * Where b passes once, one or two rows read it as it lies, panel behind panel: a single stream, which the processor itself fetches
- * ahead best; one row of float32 fetches so far ahead besides, into the L2 cache, in case it does not. More rows have two panels
- * side by side, to have enough sums under way, and no time for prefetches; nor have halves.
+ * Where b passes once, one or two rows read it as it lies, panel behind panel: a single stream, which many processors fetch ahead
+ * best themselves; on others it is four panels side by side (`abreast`). One row of float32 fetches so far ahead besides, into the
+ * L2 cache, in case the processor does not. More rows have two panels side by side, to have enough sums under way; where that gains
+ * (`fetched`) they fetch ahead, too, and so do halves.
  */
 #define STREAM_ROWS   2
 #define PASSING_BYTES 4096
@@ -71,7 +72,7 @@ struct block {
         int64_t b_bytes;        /* from panel to panel */
         const char *ahead;      /* what is fetched into the L2 cache meanwhile */
         int64_t ahead_lines;    /* for every UNROLLED of depth */
-        bool passes;            /* b comes from memory and goes by once: each of its panels is fetched a little ahead */
+        bool passes, fetched;   /* b comes from memory and goes by once: each of its panels is fetched a little ahead */
         bool starts;            /* with the bias, else with what c holds */
         bool floors, caps;      /* in the end: at least, at most */
         bool whole;             /* all columns are there: no lanes are masked. Never with AVX-512, where a mask costs nothing */
@@ -184,7 +185,7 @@ INLINE void run_block(
         const char *b[4];
         sl_vector sums[SUMS_MAX];
         const int64_t ahead_lines = k->ahead_lines;
-        const bool passes = k->passes;
+        const bool passes = k->passes && ((n_rows == 1 && element == ELEMENT_F32) || k->fetched);
         const char *ahead = k->ahead, *residual = (const char *)k->residual;
         const char *c = (const char *)k->c, *c_end = c + n_rows * c_bytes;
 
@@ -226,7 +227,7 @@ INLINE void run_block(
                         }
                         for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                                 _mm_prefetch(ahead, _MM_HINT_T1);
-                        if (n_rows == 1 && element == ELEMENT_F32 && passes)
+                        if (passes)
 #pragma GCC unroll 4
                                 for (int i = 0; i < n_panels; i++)
 #pragma GCC unroll 8
@@ -445,6 +446,7 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 .residual_stride = g->residual_stride,
                 .ahead = p->ahead,
                 .passes = p->passes,
+                .fetched = g->reading.fetched,
                 .starts = p->depth_first == 0,
                 .floors = ends && least > -INFINITY,
                 .caps = ends && most<INFINITY, .whole = OF_HALF> 1 && p->width == p->vectors * SL_VECTOR_FLOATS,
@@ -518,7 +520,7 @@ static int vectors_of(const struct sl_gemm *g, const struct piece *p)
 {
         int64_t left = g->columns - p->first;
 
-        if (p->passes && g->rows <= STREAM_ROWS && left > SL_GEMM_PANEL / 2 && !(p->first % SL_GEMM_PANEL))
+        if (p->passes && !g->reading.abreast && g->rows <= STREAM_ROWS && left > SL_GEMM_PANEL / 2 && !(p->first % SL_GEMM_PANEL))
                 return OF_PANEL;
         return choose_vectors(p->rows->least + (p->rows->longer > 0), p->first, left);
 }

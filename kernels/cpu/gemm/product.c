@@ -22,6 +22,7 @@ struct product {
         int64_t bias_stride; /* from lane to lane */
         int residual;        /* its input; -1: none */
         uint32_t narrow;     /* what the matrix lies in: SL_DTYPE_F16, SL_DTYPE_BF16; NONE: float32 */
+        struct sl_gemm_reading reading;
         struct sl_cpu_epilogue epilogue;
 };
 
@@ -109,7 +110,6 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
 {
         struct product *p = state;
 
-        (void)sizes;
         if (!sl_cpu_has_avx2() || !sl_cpu_input(node, 1) || sl_cpu_is_empty(&node->outputs[0]) || sl_cpu_is_empty(&node->inputs[0]))
                 return false;
         for (uint32_t i = 0; i < node->n_inputs; i++)
@@ -122,6 +122,7 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
                 return false;
         p->residual = node->epilogue.has_residual ? (int)node->n_inputs - 1 : -1;
         p->narrow = narrow_of(node);
+        p->reading = sl_gemm_reading(sizes->core);
         return sl_cpu_epilogue_plan(node, &p->epilogue);
 }
 
@@ -151,6 +152,7 @@ static void run_lane(const struct product *p, const struct sl_binding *binding, 
                 .residual = residual ? residual + from : NULL,
                 .residual_stride = p->columns,
                 .streams = true,
+                .reading = p->reading,
                 .epilogue = &p->epilogue};
 
         sl_gemm_take(&gemm, part);
