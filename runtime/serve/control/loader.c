@@ -613,6 +613,7 @@ static void make_inliner(struct sl_load *load)
                 sl_memory_give(load->options.memory, SL_MEMORY_WORKERS, trial.bytes);
                 return;
         }
+        sl_inline_gauge_init(&model->gauge, trial.sample_ns);
         struct sl_carrier *carrier = model->bundle ? sl_bundle_inliner(model->bundle) : NULL;
         if (carrier)
                 (void)sl_inline_executor_join(model->inliner, carrier); /* else it computes by itself */

@@ -57,7 +57,7 @@ static void learn_service_time(
                 &model->batching_state, &model->batching, prediction->job_samples, worker->batch_max, prediction->busy_ns);
         if (model->inliner && prediction->job_samples <= model->inliner->batch_max)
                 (worker->class->is_immediate ? sl_inline_learn : sl_inline_learn_elsewhere)(
-                        &model->gauge, prediction->busy_ns, d->options.inline_ns);
+                        &model->gauge, prediction->job_samples, prediction->busy_ns, d->options.inline_ns);
         model->jobs += model->jobs < SL_JOBS_KNOWN;
 }
 

@@ -35,14 +35,20 @@ static bool is_mishap(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit
         return true;
 }
 
-void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+void sl_inline_gauge_init(struct sl_inline_gauge *gauge, uint64_t ns)
 {
+        *gauge = (struct sl_inline_gauge){.tried_ns = ns};
+        sl_service_time_learn(&gauge->time, 1, ns);
+}
+
+static void learn_slowest(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+{
+        uint64_t faded_ns;
+
         earn_credit(gauge, limit_ns);
         if (is_mishap(gauge, ns, limit_ns))
                 return;
-
-        uint64_t faded_ns = gauge->slowest_ns - gauge->slowest_ns / MEMORY_JOBS;
-
+        faded_ns = gauge->slowest_ns - gauge->slowest_ns / MEMORY_JOBS;
         gauge->slowest_ns = ns > faded_ns ? ns : faded_ns;
         if (gauge->slowest_ns > 2 * limit_ns)
                 gauge->slow = true;
@@ -50,9 +56,43 @@ void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_
                 gauge->slow = false;
 }
 
-void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+void sl_inline_learn(struct sl_inline_gauge *gauge, uint32_t samples, uint64_t ns, uint64_t limit_ns)
 {
-        sl_inline_learn(gauge, ns < limit_ns ? ns : limit_ns, limit_ns);
+        sl_service_time_learn(&gauge->time, samples, ns);
+        learn_slowest(gauge, ns, limit_ns);
+}
+
+/* The average takes a quarter of the way to what it is told. */
+static uint64_t faded(const struct sl_inline_gauge *gauge, uint32_t samples, uint64_t known_ns)
+{
+        uint64_t tried_ns = gauge->tried_ns * samples;
+
+        return tried_ns && known_ns > tried_ns ? known_ns - (known_ns - tried_ns) * 4 / MEMORY_JOBS : known_ns;
+}
+
+void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint32_t samples, uint64_t ns, uint64_t limit_ns)
+{
+        uint64_t known_ns = sl_service_time_ns(&gauge->time, samples);
+
+        if (known_ns)
+                sl_service_time_learn(&gauge->time, samples, ns < known_ns ? ns : faded(gauge, samples, known_ns));
+        learn_slowest(gauge, ns < limit_ns ? ns : limit_ns, limit_ns);
+}
+
+/* Who was never tried is expected to take as long as a worker. */
+uint64_t sl_inline_ns(const struct sl_model *model, uint32_t samples)
+{
+        uint64_t ns = sl_service_time_ns(&model->gauge.time, samples);
+
+        return ns ? ns : sl_service_time_ns(&model->service_time, samples);
+}
+
+uint32_t sl_inline_samples(const struct sl_model *model, uint64_t limit_ns)
+{
+        const struct sl_service_time *own = &model->gauge.time;
+
+        return sl_service_time_samples(
+                sl_service_time_ns(own, 1) ? own : &model->service_time, limit_ns, model->inliner->batch_max);
 }
 
 bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit)
@@ -66,7 +106,7 @@ bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const
                 if (!member->inliner || (member->gauge.slow && !limit->alone) || samples > member->inliner->batch_max)
                         return false;
                 slowest_ns += member->gauge.slowest_ns;
-                expected_ns += sl_service_time_ns(&member->service_time, samples);
+                expected_ns += sl_inline_ns(member, samples);
         }
         return limit->ns && slowest_ns <= 2 * limit_ns && expected_ns <= limit_ns;
 }

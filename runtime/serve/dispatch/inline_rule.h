@@ -15,6 +15,9 @@
  *                       was: whoever computes is preempted once in a while
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
  *                       a worker: that long the dispatcher is away at most. Answers are harvested after each `inline_us` of it
+ *     what is expected  is the moving average of what the dispatcher took, at first what the trial did. A worker's job, on a core that others
+ *                       may have, counts where it took less; else the average falls by one part in 32 towards the trial's, so that a model
+ *                       which the dispatcher computed slowly while its own core was not free is tried again
  *     what is left      is the next pass's where that has done it before a woken thread would run (SL_LIGHT_NS), or in less time than the
  *                       calls take that wake its workers (SL_WAKE_CALL_NS each), and of an only request as long as it is that; otherwise
  *                       it goes to the workers, and so does all else
@@ -24,15 +27,20 @@
 /* clang-format on */
 #pragma once
 
+#include "service_time.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct sl_ensemble;
+struct sl_model;
 
 #define SL_INLINE_PASS_NS  50000ull
 #define SL_INLINE_ALONE_NS 100000ull
 
 struct sl_inline_gauge {
+        struct sl_service_time time; /* of the dispatcher's jobs */
+        uint64_t tried_ns;           /* a sample; 0: none was */
         uint64_t slowest_ns; /* of recent jobs; 0: none */
         uint64_t credit_ns;  /* so long may a slow one have taken that is forgiven */
         bool slow;           /* one took more than twice the limit, and the slowest is not below the limit yet */
@@ -47,11 +55,20 @@ struct sl_inline_limit {
  * known; @waiting: clients that wait. */
 bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting);
 
+/* A sample took @ns when it was tried. */
+void sl_inline_gauge_init(struct sl_inline_gauge *gauge, uint64_t ns);
+
 /* A job of the dispatcher's took @ns. */
-void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
+void sl_inline_learn(struct sl_inline_gauge *gauge, uint32_t samples, uint64_t ns, uint64_t limit_ns);
 
 /* A worker's took @ns, which could have been the dispatcher's: that it took long says nothing, as others may have its core meanwhile. */
-void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
+void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint32_t samples, uint64_t ns, uint64_t limit_ns);
+
+/* What the dispatcher is expected to take for @samples; 0: nothing is known. */
+uint64_t sl_inline_ns(const struct sl_model *model, uint32_t samples);
+
+/* The largest job that it is expected to take no longer than @limit_ns for; at least 1. */
+uint32_t sl_inline_samples(const struct sl_model *model, uint64_t limit_ns);
 
 /* Is a segment of @samples for the dispatcher itself? */
 bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit);

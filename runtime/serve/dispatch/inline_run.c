@@ -10,7 +10,7 @@ static uint64_t inline_ns(const struct sl_handout *handout)
 {
         if (!sl_handout_is_inline(handout) || sl_executor_jobs(handout->model->inliner))
                 return UINT64_MAX;
-        return sl_service_time_ns(&handout->model->service_time, sl_task_queue_at(handout->queue, 0)->samples);
+        return sl_inline_ns(handout->model, sl_task_queue_at(handout->queue, 0)->samples);
 }
 
 /* So many are looked at in a run; the next one finds the others. */
@@ -54,8 +54,7 @@ static void find_candidates(const struct sl_schedule *schedule, uint32_t priorit
 static uint32_t inline_samples(const struct sl_handout *handout)
 {
         const struct sl_model *model = handout->model;
-        uint32_t most = sl_service_time_samples(
-                         &model->service_time, handout->schedule->budget->limit_ns, model->inliner->batch_max),
+        uint32_t most = sl_inline_samples(model, handout->schedule->budget->limit_ns),
                  samples = sl_task_queue_at(handout->queue, 0)->samples;
 
         for (uint32_t i = 1; model->info->batchable && i < sl_handout_waiting(handout); i++) {
@@ -133,7 +132,7 @@ static struct left_over count_left(const struct sl_schedule *schedule, uint32_t 
 
                 if (!sl_handout_is_inline(&handout))
                         continue;
-                left.ns += sl_service_time_ns(&model->service_time, sl_task_queue_at(handout.queue, 0)->samples) *
+                left.ns += sl_inline_ns(model, sl_task_queue_at(handout.queue, 0)->samples) *
                            sl_handout_waiting(&handout);
                 left.models += !model->bundle;
                 left.bundled |= model->bundle != NULL;

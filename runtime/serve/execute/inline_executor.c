@@ -142,12 +142,13 @@ int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_j
         const struct sl_plan_info *info = sl_plan_info(options->plan);
         struct sl_job_runner_options own = *options;
         struct sl_job_runner *runner = NULL;
-        uint64_t hard_ns;
+        uint64_t easy_ns, hard_ns;
         int r;
 
         *ret_trial = (struct sl_inline_trial){0};
         own.batch_max = sl_plan_is_dynamic(options->plan) ? 0 : choose_batch(options);
-        if (!own.batch_max || time_sample(tried, info, 0, limit_ns, true) > limit_ns)
+        easy_ns = own.batch_max ? time_sample(tried, info, 0, limit_ns, true) : UINT64_MAX;
+        if (easy_ns > limit_ns)
                 return 0;
         hard_ns = time_sample(tried, info, DENORMAL, bound_ns, false);
         if (hard_ns > bound_ns)
@@ -159,6 +160,7 @@ int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_j
                 .runner = runner,
                 .samples = samples_in(bound_ns, hard_ns, own.batch_max),
                 .bytes = sl_job_runner_bytes(options->plan, own.batch_max),
+                .sample_ns = easy_ns < hard_ns ? easy_ns : hard_ns,
         };
         return 0;
 }

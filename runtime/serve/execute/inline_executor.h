@@ -19,7 +19,8 @@ struct sl_accumulator;
 struct sl_inline_trial {
         struct sl_job_runner *runner;
         uint32_t samples;
-        uint64_t bytes; /* that the runner takes */
+        uint64_t bytes;     /* that the runner takes */
+        uint64_t sample_ns; /* the shortest that one took */
 };
 
 /*

@@ -26,7 +26,7 @@ static void pair_init(struct pair *pair, uint64_t ns)
                 pair->ensemble.members[i] = &pair->models[i];
                 pair->models[i].inliner = &pair->inliner;
                 sl_service_time_learn(&pair->models[i].service_time, 1, ns);
-                sl_inline_learn(&pair->models[i].gauge, ns, LIMIT_NS);
+                sl_inline_learn(&pair->models[i].gauge, 1, ns, LIMIT_NS);
         }
 }
 
@@ -63,12 +63,12 @@ Test(inline_rule, one_job_above_twice_the_limit_ends_it_until_it_is_forgotten)
         uint32_t jobs = 0;
 
         pair_init(&pair, 1000);
-        sl_inline_learn(&pair.models[1].gauge, 2 * LIMIT_NS, LIMIT_NS);
+        sl_inline_learn(&pair.models[1].gauge, 1, 2 * LIMIT_NS, LIMIT_NS);
         cr_expect(wants(&pair, 1, 2 * LIMIT_NS + 2000), "twice is not above twice");
-        sl_inline_learn(&pair.models[1].gauge, 2 * LIMIT_NS + 1, LIMIT_NS);
+        sl_inline_learn(&pair.models[1].gauge, 1, 2 * LIMIT_NS + 1, LIMIT_NS);
         cr_expect_not(wants(&pair, 1, LIMIT_NS));
         for (; !wants(&pair, 1, LIMIT_NS) && jobs < 1000; jobs++)
-                sl_inline_learn(&pair.models[1].gauge, 1000, LIMIT_NS);
+                sl_inline_learn(&pair.models[1].gauge, 1, 1000, LIMIT_NS);
         cr_expect_gt(jobs, 10, "it has to be below the limit again, not only below twice");
         cr_expect_lt(jobs, 100);
 }
@@ -80,7 +80,7 @@ Test(inline_rule, slow_jobs_again_and_again_keep_it_out)
 
         pair_init(&pair, 1000);
         for (uint32_t i = 0; i < 100; i++) {
-                sl_inline_learn(&pair.models[0].gauge, i % 16 ? 1000 : 1000000, LIMIT_NS);
+                sl_inline_learn(&pair.models[0].gauge, 1, i % 16 ? 1000 : 1000000, LIMIT_NS);
                 cr_expect_not(wants(&pair, 1, LIMIT_NS), "job %u", i);
         }
 }
@@ -92,12 +92,12 @@ Test(inline_rule, slow_jobs_are_forgiven_while_they_take_a_quarter_of_the_limit_
 
         pair_init(&pair, 1000);
         for (uint32_t i = 1; i <= 4096; i++) {
-                sl_inline_learn(&pair.models[0].gauge, i % 256 ? 1000 : 200 * LIMIT_NS / 4, LIMIT_NS);
+                sl_inline_learn(&pair.models[0].gauge, 1, i % 256 ? 1000 : 200 * LIMIT_NS / 4, LIMIT_NS);
                 cr_expect(wants(&pair, 1, LIMIT_NS), "job %u", i);
         }
         pair_init(&pair, 1000);
         for (uint32_t i = 1; i <= 256; i++)
-                sl_inline_learn(&pair.models[0].gauge, i % 256 ? 1000 : 300 * LIMIT_NS / 4, LIMIT_NS);
+                sl_inline_learn(&pair.models[0].gauge, 1, i % 256 ? 1000 : 300 * LIMIT_NS / 4, LIMIT_NS);
         cr_expect_not(wants(&pair, 1, LIMIT_NS), "so long a one is not");
 }
 
@@ -107,13 +107,60 @@ Test(inline_rule, what_takes_long_on_a_core_that_others_use_as_well_keeps_nothin
 
         pair_init(&pair, 1000);
         for (uint32_t i = 0; i < 8; i++)
-                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1000000, LIMIT_NS);
+                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1, 1000000, LIMIT_NS);
         cr_expect(wants(&pair, 1, LIMIT_NS));
-        sl_inline_learn(&pair.models[0].gauge, 1000000, LIMIT_NS);
+        sl_inline_learn(&pair.models[0].gauge, 1, 1000000, LIMIT_NS);
         cr_expect_not(wants(&pair, 1, LIMIT_NS));
         for (uint32_t i = 0; i < 200; i++)
-                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1000000, LIMIT_NS);
+                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1, 1000000, LIMIT_NS);
         cr_expect(wants(&pair, 1, LIMIT_NS), "nor for longer");
+}
+
+/* Twice the limit is expected by what workers took, with others on their cores. */
+Test(inline_rule, what_workers_took_is_not_what_the_dispatcher_takes)
+{
+        struct pair pair;
+
+        pair_init(&pair, 1000);
+        for (uint32_t m = 0; m < 2; m++) {
+                sl_inline_gauge_init(&pair.models[m].gauge, LIMIT_NS / 4);
+                for (uint32_t i = 0; i < 100; i++) {
+                        sl_service_time_learn(&pair.models[m].service_time, 1, 2 * LIMIT_NS);
+                        sl_inline_learn_elsewhere(&pair.models[m].gauge, 1, 2 * LIMIT_NS, LIMIT_NS);
+                }
+                cr_expect_eq(sl_inline_ns(&pair.models[m], 1), LIMIT_NS / 4);
+        }
+        cr_expect(wants(&pair, 1, LIMIT_NS));
+        cr_expect_eq(sl_inline_samples(&pair.models[0], LIMIT_NS), 4);
+        sl_inline_learn_elsewhere(&pair.models[0].gauge, 1, LIMIT_NS / 8, LIMIT_NS);
+        cr_expect_lt(sl_inline_ns(&pair.models[0], 1), LIMIT_NS / 4, "that it took less holds for both");
+}
+
+/* Its own core was somebody else's for a while. */
+Test(inline_rule, who_was_slow_is_tried_again_unless_the_trial_was_slow_too)
+{
+        static const struct {
+                uint64_t tried_ns;
+                bool again;
+        } rows[] = {{LIMIT_NS / 4, true}, {LIMIT_NS / 2 + 1, false}};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct pair pair;
+                uint32_t jobs = 0;
+
+                pair_init(&pair, 1000);
+                for (uint32_t m = 0; m < 2; m++) {
+                        sl_inline_gauge_init(&pair.models[m].gauge, rows[i].tried_ns);
+                        for (uint32_t k = 0; k < 20; k++)
+                                sl_inline_learn(&pair.models[m].gauge, 1, LIMIT_NS, LIMIT_NS);
+                }
+                cr_expect_not(wants(&pair, 1, LIMIT_NS));
+                for (; !wants(&pair, 1, LIMIT_NS) && jobs < 1000; jobs++)
+                        for (uint32_t m = 0; m < 2; m++)
+                                sl_inline_learn_elsewhere(&pair.models[m].gauge, 1, LIMIT_NS, LIMIT_NS);
+                cr_expect_eq(jobs < 1000, rows[i].again, "%zu: after %u jobs", i, jobs);
+                cr_expect_gt(jobs, 20, "%zu: not with each other job", i);
+        }
 }
 
 Test(inline_rule, a_request_is_alone_when_those_who_wait_have_all_other_cores)
@@ -138,7 +185,7 @@ Test(inline_rule, an_only_request_has_a_limit_of_its_own)
         cr_expect_not(wants_alone(&pair, 2, LIMIT_NS), "so many samples take longer");
         cr_expect_not(wants_alone(&pair, 1, 0), "it is switched off");
         cr_expect(wants_alone(&pair, 2, 2 * SL_INLINE_ALONE_NS), "as the limit of all is above it");
-        sl_inline_learn(&pair.models[0].gauge, 2 * SL_INLINE_ALONE_NS + 1, LIMIT_NS);
+        sl_inline_learn(&pair.models[0].gauge, 1, 2 * SL_INLINE_ALONE_NS + 1, LIMIT_NS);
         cr_expect_not(wants_alone(&pair, 1, LIMIT_NS), "a slow job");
         pair_init(&pair, SL_INLINE_ALONE_NS / 2);
         pair.models[1].inliner = NULL;
