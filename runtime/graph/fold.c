@@ -169,6 +169,19 @@ static int allocate_outputs(struct sl_graph *graph, const struct sl_node *node, 
         return 0;
 }
 
+/* What only has another shape is the same bytes: weights that are reshaped are not copied. NULL: it must be computed. */
+static const void *find_view(const struct sl_graph *graph, const struct sl_node *node)
+{
+        const struct sl_value *input = &graph->values[node->inputs[0]];
+        const struct sl_tensor *output = &graph->values[node->outputs[0]].tensor;
+
+        if (!(sl_op_traits(node->op) & SL_OP_VIEW) || node->n_outputs != 1 || node->epilogue.activation || node->epilogue.has_residual ||
+                input->tensor.dtype != output->dtype || input->tensor.layout != output->layout ||
+                input->data_bytes != sl_tensor_bytes(output))
+                return NULL;
+        return input->data;
+}
+
 static int compute(struct sl_graph *graph, uint32_t index, struct sl_error *error)
 {
         const struct sl_node *node = &graph->nodes[index];
@@ -202,6 +215,7 @@ static bool outputs_can_settle(const struct sl_graph *graph, const struct sl_nod
 int sl_fold_node(struct sl_graph *graph, uint32_t index, struct sl_fold_budget *budget, struct sl_error *error)
 {
         const struct sl_node *node = &graph->nodes[index];
+        const void *view;
 
         if (node->dead || !node->n_outputs || node->outputs[0] == SL_VALUE_NONE)
                 return 0;
@@ -215,5 +229,8 @@ int sl_fold_node(struct sl_graph *graph, uint32_t index, struct sl_fold_budget *
                 return 0;
         if (!outputs_can_settle(graph, node) || !afford(graph, index, budget))
                 return 0;
+        view = find_view(graph, node);
+        if (view)
+                return settle(graph, index, 0, view) < 0 ? -ENOMEM : 1;
         return compute(graph, index, error);
 }

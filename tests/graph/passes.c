@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "base/error.h"
 #include "builder.h"
+#include "graph.h"
 #include "pass.h"
 #include "pass_bench.h"
 
@@ -44,6 +45,38 @@ Test(passes, constants_fold_and_what_hangs_on_the_input_stays)
         builder_node(b, "Mul", "x,e", "y");
         builder_output(b, "y");
         expect_after(b, sl_pass_fold_constants, "y = Mul(x [N,4], e [4]) -> y [N,4]\n");
+}
+
+static const void *data_of(const struct sl_graph *graph, const char *name)
+{
+        for (uint32_t i = 0; i < graph->n_values; i++)
+                if (!strcmp(graph->values[i].name, name))
+                        return graph->values[i].kind == SL_VALUE_CONSTANT ? graph->values[i].data : NULL;
+        return NULL;
+}
+
+Test(passes, weights_that_only_get_another_shape_are_not_copied)
+{
+        const int64_t shape[] = {2, 3};
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 2));
+
+        builder_random(b, "w", DIMS(3, 2, 1));
+        builder_ints(b, "shape", DIMS(2), shape);
+        builder_node(b, "Reshape", "w,shape", "r");
+        builder_transpose(b, "w", "t", DIMS(1, 0, 2));
+        builder_node(b, "Reshape", "t,shape", "u");
+        builder_node(b, "MatMul", "x,r", "a");
+        builder_node(b, "MatMul", "x,u", "c");
+        builder_node(b, "Add", "a,c", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fold_constants);
+
+        cr_assert_not_null(data_of(graph, "r"));
+        cr_expect_eq(data_of(graph, "r"), data_of(graph, "w"));
+        cr_expect_neq(data_of(graph, "t"), data_of(graph, "w"), "what is turned has other bytes");
+        cr_expect_eq(data_of(graph, "u"), data_of(graph, "t"));
+        sl_graph_free(graph);
+        builder_free(b);
 }
 
 Test(passes, identities_go_and_outputs_keep_their_names)
