@@ -55,9 +55,10 @@ static json_t *ports_json(const struct starling_port *ports, uint32_t n)
         return array;
 }
 
-static json_t *worker_json(const struct sl_worker_stats *worker)
+static json_t *worker_json(const struct snapshot *stats, const struct sl_worker_stats *worker)
 {
-        return json_pack("{s:I, s:s, s:I, s:I, s:I}", "batch_max", (json_int_t)worker->batch_max, "batch_reason",
+        return json_pack("{s:s?, s:I, s:s, s:I, s:I, s:I}", "gpu", snapshot_gpu(stats, worker), "batch_max",
+                (json_int_t)worker->batch_max, "batch_reason",
                 sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)), "plan_bytes",
                 (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
                 (json_int_t)sl_counter_read(&worker->workspace_bytes), "pool_bytes",
@@ -70,7 +71,7 @@ static json_t *workers_json(const struct snapshot *stats, const char *model)
 
         for (uint32_t i = 0; i < stats->n_workers; i++)
                 if (!strcmp(stats->workers[i].slot.model, model))
-                        json_array_append_new(array, worker_json(&stats->workers[i].slot));
+                        json_array_append_new(array, worker_json(stats, &stats->workers[i].slot));
         return array;
 }
 
@@ -134,10 +135,12 @@ static void print_workers(const struct snapshot *stats, const char *model)
 {
         for (uint32_t i = 0; i < stats->n_workers; i++) {
                 const struct sl_worker_stats *worker = &stats->workers[i].slot;
+                const char *gpu = snapshot_gpu(stats, worker);
 
                 if (!strcmp(worker->model, model))
-                        printf("    worker: batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB\n",
-                                worker->batch_max, sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)),
+                        printf("    worker%s%s: batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB\n",
+                                gpu ? " on " : "", gpu ? gpu : "", worker->batch_max,
+                                sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)),
                                 mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
                                 mebibytes(&worker->pool_bytes));
         }

@@ -121,15 +121,20 @@ static void print_client(const struct sl_client_stats *slot)
                 VALUE(slot, failed), VALUE(slot, refused), VALUE(slot, in_flight), VALUE(slot, arena_bytes));
 }
 
-static void print_worker(const struct worker_snapshot *entry)
+static void print_worker(const struct snapshot *s, const struct worker_snapshot *entry)
 {
         const struct sl_worker_stats *slot = &entry->slot;
+        const char *gpu = snapshot_gpu(s, slot);
 
         printf("worker of %s  %s  %s", plain(slot->model), slot->executor, sl_stats_worker_state_name(slot->state));
         if (slot->pid)
                 printf("  pid %u", slot->pid);
-        printf("  core %d  batch_max %u  batches %" PRIu64 "  samples %" PRIu64 "  busy", slot->core, slot->batch_max,
-                VALUE(slot, batches), VALUE(slot, samples));
+        if (gpu)
+                printf("  on %s", plain(gpu));
+        else
+                printf("  core %d", slot->core);
+        printf("  batch_max %u  batches %" PRIu64 "  samples %" PRIu64 "  busy", slot->batch_max, VALUE(slot, batches),
+                VALUE(slot, samples));
         print_time(VALUE(slot, busy_ns));
         if (slot->restarts || slot->why[0])
                 printf("  restarts %u: %s", slot->restarts, plain(slot->why));
@@ -161,7 +166,7 @@ void stats_print_text(const struct snapshot *s)
         for (uint32_t i = 0; i < s->n_clients; i++)
                 print_client(&s->clients[i].slot);
         for (uint32_t i = 0; i < s->n_workers; i++)
-                print_worker(&s->workers[i]);
+                print_worker(s, &s->workers[i]);
         for (uint32_t i = 0; i < s->n_lets; i++)
                 print_let(&s->lets[i].slot);
 }

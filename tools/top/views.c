@@ -4,6 +4,7 @@
 #include "quantity.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@
 static const struct table_column model_columns[] = {TEXT("model"), TEXT("state"), NUMBER("req/s"), NUMBER("smp/s"),
         NUMBER("fail/s"), NUMBER("refd/s"), NUMBER("batch"), NUMBER("wait"), NUMBER("infl"), NUMBER("p50"), NUMBER("p99"),
         NUMBER("p99.9"), NUMBER("busy"), NUMBER("workers"), TEXT("kind")};
-static const struct table_column worker_columns[] = {TEXT("model"), TEXT("executor"), TEXT("state"), NUMBER("core"), NUMBER("pid"),
+static const struct table_column worker_columns[] = {TEXT("model"), TEXT("executor"), TEXT("state"), NUMBER("on"), NUMBER("pid"),
         NUMBER("restarts"), NUMBER("batch/s"), NUMBER("smp/s"), NUMBER("batch"), NUMBER("max"), NUMBER("busy"), NUMBER("p50"),
         NUMBER("p99"), NUMBER("memory")};
 static const struct table_column queue_columns[] = {
@@ -200,6 +201,17 @@ static void describe_worker(const struct interval *interval, const struct sl_wor
                 snprintf(text + used, bytes - (size_t)used, "; before: %s", slot->why);
 }
 
+/* Its core, or its GPU, which is behind all cores in order. */
+static void put_place(struct table_row *row, uint32_t *at, const struct snapshot *now, const struct sl_worker_stats *slot)
+{
+        const char *gpu = snapshot_gpu(now, slot);
+
+        if (gpu)
+                table_number(row, at, (double)(CPU_SETSIZE + slot->let), gpu);
+        else
+                put_integer(row, at, slot->core, -1);
+}
+
 static void fill_worker(struct table_row *row, const struct interval *interval, const struct worker_interval *worker)
 {
         const struct sl_worker_stats *slot = &worker->now->slot;
@@ -208,7 +220,7 @@ static void fill_worker(struct table_row *row, const struct interval *interval, 
         table_text(row, &at, STYLE_BOLD, slot->model);
         table_text(row, &at, STYLE_PLAIN, slot->executor);
         table_text(row, &at, worker_style(slot->state), sl_stats_worker_state_name(slot->state));
-        put_integer(row, &at, slot->core, -1);
+        put_place(row, &at, interval->now, slot);
         put_integer(row, &at, slot->pid, 0);
         put_count(row, &at, slot->restarts);
         put_count(row, &at, worker->per_second.batches);

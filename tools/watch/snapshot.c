@@ -164,6 +164,17 @@ static void join_queues(struct snapshot *snapshot)
         snapshot->n_queues = n;
 }
 
+const char *snapshot_gpu(const struct snapshot *snapshot, const struct sl_worker_stats *worker)
+{
+        for (uint32_t i = 0; i < snapshot->n_lets; i++) {
+                const struct sl_let_stats *let = &snapshot->lets[i].slot;
+
+                if (snapshot->lets[i].index == worker->let)
+                        return strncmp(let->name, "gpu:", 4) == 0 && memchr(let->name, 0, sizeof(let->name)) ? let->name : NULL;
+        }
+        return NULL;
+}
+
 const struct queue_snapshot *snapshot_queue(const struct snapshot *snapshot, const char *model, enum sl_stats_queue_kind kind)
 {
         return find_queue(snapshot, snapshot->n_queues, model, kind);

@@ -73,5 +73,8 @@ struct snapshot *snapshot_free(struct snapshot *snapshot);
 /* "starting", "ready", "stopping", "stopped"; "dead": it ended without saying so. */
 const char *snapshot_state(const struct snapshot *snapshot);
 
+/* "gpu:1/50%": the part of a GPU on which the worker runs, terminated; NULL: it is on none. */
+const char *snapshot_gpu(const struct snapshot *snapshot, const struct sl_worker_stats *worker);
+
 /* NULL: no such queue. */
 const struct queue_snapshot *snapshot_queue(const struct snapshot *snapshot, const char *model, enum sl_stats_queue_kind kind);
