@@ -532,8 +532,8 @@ STARLING_API int starling_admin_unload(struct starling_client *client, const cha
 /* Puts the newest version in the place of the one that serves; that one serves until then. Requests in flight end normally. */
 STARLING_API int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error);
 
-/* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4"; its largest batch, a power of two or the model's
- * batch_max. */
+/* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4", or, of a model whose device is a GPU, on "gpu:1" or
+ * "gpu:1/50%"; its largest batch, a power of two or the model's batch_max. */
 struct starling_allotment {
         const char *model, *device;
         uint32_t batch;

@@ -123,8 +123,11 @@
                 "auto: the model shares workers with others of its architecture that say so, and what waits for any of them when " \
                 "one is idle is computed together; [NAME, ...]: with those alone whose fuse names the same models, each with "     \
                 "itself; never: its workers are its own. With threads and isolation: process they always are.")                    \
-        X("device", "cpu; or gpu:0, or a let of it such as gpu:0/50%: the model's workers are in the process of that GPU, which "  \
-                    "starts with the first of them. Where there is no such GPU the model is refused, and others are served.")      \
+        X("device",                                                                                                                \
+                "cpu; or gpu:0, or a let of it such as gpu:0/50%: the model's workers are in the process of that GPU, which "      \
+                "starts with the first of them. Of several, [gpu:0, gpu:1], each has as many as instances or batch_sizes say, "    \
+                "and all of them share the model's queue. Where one is not there, or cannot be used, the model is refused, and "   \
+                "others are served; gpu:* is every GPU that can be used.")                                                         \
         X("gpu_completions",                                                                                                       \
                 "On a GPU, how the end of a launch is seen: events are asked for; words are written by the GPU itself, "           \
                 "where it says that it can.")                                                                                      \

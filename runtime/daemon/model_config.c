@@ -101,7 +101,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, segment_samples), SL_TEXT_FIELD(struct sl_model_texts, slice_ms),             \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
-                SL_TEXT_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, gpu_completions),               \
+                SL_WORDS_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, gpu_completions),               \
                 SL_TEXT_FIELD(struct sl_model_texts, gpu_tune), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds),            \
                 SL_TEXT_FIELD(struct sl_model_texts, gpu_results), SL_TEXT_FIELD(struct sl_model_texts, gpu_fallback),             \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
@@ -493,21 +493,38 @@ static int apply_members(const struct reading *reading, const struct sl_ensemble
         return 0;
 }
 
-/* never, auto, or the names of others. */
+/* What several GPUs have is a worker on each for every one that there would be on one. */
+static int check_gpus(const struct reading *reading, const struct sl_model_config *config)
+{
+        if (!config->on_gpu || config->instances * config->n_gpus <= SL_WORKERS_MAX)
+                return 0;
+        return bad(reading, "device", "%u workers on each of %u GPUs, a model has at most %u in all", config->instances, config->n_gpus,
+                SL_WORKERS_MAX);
+}
+
 static int apply_device(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
 {
         struct sl_error cause;
 
         if (!texts->device)
+                return check_gpus(reading, config);
+        config->on_gpu = texts->device_count != 1 || strcmp(texts->device[0], "cpu") != 0;
+        if (!config->on_gpu)
                 return 0;
-        config->on_gpu = sl_gpu_let_is_meant(texts->device);
-        if (!config->on_gpu && strcmp(texts->device, "cpu") != 0)
-                return bad(reading, "device", "\"%s\" is not cpu, gpu:NUMBER or gpu:NUMBER/PERCENT%%", texts->device);
-        if (config->on_gpu && sl_gpu_let_parse(texts->device, &config->gpu, &cause) < 0)
+        for (uint32_t i = 0; i < texts->device_count; i++) {
+                if (strcmp(texts->device[i], "cpu") == 0)
+                        return bad(reading, "device", "\"cpu\" stands by itself, not beside GPUs");
+                if (!sl_gpu_let_is_meant(texts->device[i]))
+                        return bad(reading, "device", "\"%s\" is not cpu, gpu:NUMBER, gpu:NUMBER/PERCENT%%, or gpu:* for all",
+                                texts->device[i]);
+        }
+        if (sl_gpu_lets_parse(texts->device, texts->device_count, config->gpus, &cause) < 0)
                 return bad(reading, "device", "%s", cause.text);
-        return 0;
+        config->n_gpus = texts->device_count;
+        return check_gpus(reading, config);
 }
 
+/* never, auto, or the names of others. */
 static int apply_fuse(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
 {
         char wish[SL_WISH_BYTES];

@@ -21,7 +21,9 @@
  *     batching_rows: ["0,0,1", "0,0,0,1", "0,0,2,1", "0,0,0,2,1"]  # e_ebird: workers of 1, 2, 4, ... at a load of 4, 8, 16, 32
  *     fuse: never                   # auto: it shares workers with others of its architecture, and what waits for them is computed together;
  *                                   # [lenet-a, lenet-b]: with those alone that name the same models, itself among them or not
- *     device: cpu                   # gpu:0, or a let of it, gpu:0/50%: its workers are in that GPU's process (serve/gpu)
+ *     device: cpu                   # gpu:0, or a let of it, gpu:0/50%: its workers are in that GPU's process (serve/gpu); several,
+ *                                   # [gpu:0, gpu:1], all of which there have to be, or "gpu:*", those that can be used: workers as
+ *                                   # above on each of them, which share the model's queue
  *     gpu_completions: events       # words: a GPU itself writes that a launch has ended, where it can
  *     gpu_fallback: refuse          # cpu: what the GPU's backend cannot run of a model makes it one without a device
  *     gpu_tune: timed               # at the first load candidates are timed on the GPU, and what was chosen is kept; compiled: among them
@@ -81,7 +83,8 @@ struct sl_model_config {
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
         uint32_t isolation, on_crash, hang_ms, predictions, fuse; /* enum sl_isolation and so on */
         bool on_gpu;
-        struct sl_gpu_let gpu;               /* then */
+        struct sl_gpu_let gpus[SL_GPUS_MAX]; /* then: each has workers of its own */
+        uint32_t n_gpus;
         uint32_t gpu_completions;            /* 1: words */
         uint32_t gpu_fallback;               /* 1: to the CPU */
         uint32_t gpu_tune, gpu_tune_seconds; /* enum sl_gpu_tune */
@@ -149,7 +152,9 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *device, *gpu_completions, *gpu_fallback, *gpu_results, *gpu_tune, *gpu_tune_seconds, *isolation, *on_crash, *hang_ms,
+        char **device;
+        uint32_t device_count;
+        char *gpu_completions, *gpu_fallback, *gpu_results, *gpu_tune, *gpu_tune_seconds, *isolation, *on_crash, *hang_ms,
                 *predictions, *threads;
         char **fuse;
         uint32_t fuse_count;

@@ -32,13 +32,19 @@ static uint64_t mix_options(uint64_t stamp, const struct sl_lower_options *optio
         return stamp;
 }
 
+/* Which these are is found out at a load. */
+static bool has_each_gpu(const struct sl_model_config *config)
+{
+        return config->on_gpu && config->gpus[0].gpu == SL_GPU_EACH;
+}
+
+/* Which GPUs workers are on is as their number: it does not count. */
 static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
 {
         uint32_t numbers[] = {config->threads, config->segment_samples, config->slice_ms, config->samples_max,
                 config->queue_requests, config->warmup_ms, config->shapes_max, config->isolation, config->on_crash, config->hang_ms,
-                config->predictions, config->fuse, config->rule, config->n_members, config->on_gpu ? 1 + config->gpu.gpu : 0,
-                config->on_gpu ? config->gpu.percent : 0, config->gpu_completions, config->gpu_fallback, config->gpu_results,
-                config->gpu_tune, config->gpu_tune_seconds};
+                config->predictions, config->fuse, config->rule, config->n_members, has_each_gpu(config) ? 2 : config->on_gpu,
+                config->gpu_completions, config->gpu_fallback, config->gpu_results, config->gpu_tune, config->gpu_tune_seconds};
         uint64_t bytes_max = config->batch_given ? 0 : config->batch_bytes_max;
 
         stamp = mix_options(mix(stamp, numbers, sizeof(numbers)), &config->lowering);

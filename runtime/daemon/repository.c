@@ -98,6 +98,19 @@ static int append(struct sl_repository_scan *scan, struct served *served)
         return 0;
 }
 
+/* There is room for all: the configuration was checked. */
+static void fill_workers(struct served *served)
+{
+        const struct sl_model_config *config = &served->config;
+        struct sl_worker_set set = {.n = config->instances};
+        struct sl_error error;
+
+        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
+                set.wishes[i].batch_size = config->batch_sizes[i];
+        if (!config->on_gpu || sl_worker_set_spread(&set, config->gpus, config->n_gpus, &served->spec.workers, &error) < 0)
+                served->spec.workers = set;
+}
+
 static void fill_spec(struct served *served, int64_t version)
 {
         const struct sl_model_config *config = &served->config;
@@ -111,14 +124,12 @@ static void fill_spec(struct served *served, int64_t version)
                 .stamp = sl_model_stamp(config, served->path),
                 .lowering = sl_model_config_lowering(config),
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
-                .workers = {.n = config->instances},
                 .threads = config->threads ? config->threads : SL_THREADS_ALL,
                 .warmup_ms = config->warmup_ms,
                 .predictions = (enum sl_predictions)config->predictions,
                 .fuse = (enum sl_sharing)config->fuse,
                 .isolation = (enum sl_isolation)config->isolation,
                 .on_gpu = config->on_gpu,
-                .gpu = config->gpu,
                 .gpu_words = config->gpu_completions == 1,
                 .gpu_tuning = {config->gpu_tune, config->gpu_tune_seconds * SL_NS_PER_SECOND},
                 .gpu_direct = config->gpu_results == 1,
@@ -136,8 +147,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,
         };
-        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
-                served->spec.workers.wishes[i].batch_size = config->batch_sizes[i];
+        fill_workers(served);
         served->spec.n_prepared = config->n_prepared;
         memcpy(served->spec.prepared, config->prepared, sizeof(config->prepared));
 }

@@ -27,6 +27,48 @@ Test(gpu_let, has_one_name)
         }
 }
 
+Test(gpu_let, is_one_of_several_or_all_of_them)
+{
+        static char *const three[] = {"gpu:2", "gpu:0/50%", "gpu:1"}, *const all[] = {"gpu:*"}, *const half[] = {"gpu:*/50%"};
+        struct sl_gpu_let lets[SL_GPUS_MAX];
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_gpu_lets_parse(three, 3, lets, &error), 0, "%s", error.text);
+        cr_expect_eq(lets[0].gpu, 2);
+        cr_expect_str_eq(lets[1].name, "gpu:0/50%");
+        cr_expect_eq(lets[2].gpu, 1);
+        cr_assert_eq(sl_gpu_lets_parse(all, 1, lets, &error), 0, "%s", error.text);
+        cr_expect_eq(lets[0].gpu, SL_GPU_EACH);
+        cr_expect_str_eq(lets[0].name, "gpu:*");
+        cr_assert_eq(sl_gpu_lets_parse(half, 1, lets, &error), 0, "%s", error.text);
+        cr_expect_str_eq(lets[0].name, "gpu:*/50%");
+        cr_expect_eq(lets[0].percent, 50);
+        cr_expect_str_eq(sl_gpu_let_of(3, 50).name, "gpu:3/50%");
+}
+
+static void expect_none(char *const *texts, uint32_t n, const char *words)
+{
+        struct sl_gpu_let lets[SL_GPUS_MAX];
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_gpu_lets_parse(texts, n, lets, &error), -EINVAL);
+        cr_assert_not_null(strstr(error.text, words), "%s", error.text);
+}
+
+Test(gpu_let, that_is_not_among_several_is_told_why)
+{
+        char *many[SL_GPUS_MAX + 1];
+
+        for (uint32_t i = 0; i <= SL_GPUS_MAX; i++)
+                many[i] = "gpu:0";
+        expect_none(many, 0, "0 GPUs, a model has 1 to 16");
+        expect_none(many, SL_GPUS_MAX + 1, "17 GPUs, a model has 1 to 16");
+        expect_none((char *[]){"gpu:1", "gpu:1/50%"}, 2, "gpu:1 is listed twice, as \"gpu:1\" and \"gpu:1/50%\"");
+        expect_none((char *[]){"gpu:1", "gpu:*"}, 2, "\"gpu:*\" is all GPUs, and stands by itself");
+        expect_none((char *[]){"gpu:one"}, 1, "its number \"one\"");
+        expect_none((char *[]){"gpu"}, 1, "not gpu:NUMBER or gpu:NUMBER/PERCENT%, or gpu:* for all");
+}
+
 Test(gpu_let, that_is_none_is_told_why)
 {
         static const struct {
@@ -34,7 +76,7 @@ Test(gpu_let, that_is_none_is_told_why)
         } rows[] = {{"gpu", "not gpu:NUMBER or gpu:NUMBER/PERCENT%"}, {"cpu:0", "not gpu:NUMBER"}, {"gpu:", "its number \"\""},
                 {"gpu:16", "not a number from 0 to 15"}, {"gpu:0/", "as gpu:0/50%"}, {"gpu:0/50", "as gpu:0/50%"},
                 {"gpu:0/0%", "\"0\" is not a number from 1 to 100"}, {"gpu:0/101%", "not a number from 1 to 100"},
-                {"gpu:0/66sm", "as gpu:0/50%"}, {"gpu:-1", "not a number"},
+                {"gpu:0/66sm", "as gpu:0/50%"}, {"gpu:-1", "not a number"}, {"gpu:*", "its number \"*\""},
                 {"gpu:0000000000000000000000000000000000000000", "not gpu:NUMBER"}};
 
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

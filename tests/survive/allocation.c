@@ -201,7 +201,7 @@ Test(allocation, that_cannot_be_is_refused_and_changes_nothing)
                 {{{"lenet", "cpu:0", 2}, {"nobody", "cpu:0", 2}}, 2, -EINVAL, "no model \"nobody\" is loaded"},
                 {{{"lenet", "cpu:0", 2}, {"digits", "cpu:0", 2}}, 2, -EINVAL, "\"digits\" is an ensemble"},
                 {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:1023", 2}}, 2, -EINVAL, "core 1023 is not among"},
-                {{{"lenet", "cpu:0", 2}, {"mlp", "gpu:0", 2}}, 2, -EINVAL, "device \"gpu:0\": not cpu"},
+                {{{"lenet", "cpu:0", 2}, {"mlp", "gpu:0", 2}}, 2, -EINVAL, "a worker on gpu:0: its device is cpu"},
                 {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:0", 3}}, 2, -EINVAL, "a worker of batch 3: its plan has powers of two up to batch_max, here 32"},
                 {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:0", 64}}, 2, -EINVAL, "up to batch_max, here 32"},
                 {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:0", 0}}, 2, -EINVAL, "a worker of batch 0"},

@@ -540,6 +540,61 @@ Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
         world_stop(&world);
 }
 
+/* However many this machine has. */
+Test(module_gpu, that_are_all_share_the_requests)
+{
+        struct guest guest;
+        char text[512];
+        pid_t pid;
+
+        use_module();
+        setenv("FAKE_CUDA_DEVICES", "2", 1);
+        world_copy_model(&world, "lenet", "a", "device: gpu:*\nbatch_max: 8\ninstances: 2\n");
+        world_start(&world);
+        if (getenv("STARLING_TRY_GPU"))
+                cr_expect_geq(count_processes("gpu", &pid), 1);
+        else
+                cr_expect_eq(count_processes("gpu", &pid), 2);
+        guest_enter(&guest);
+        for (uint32_t i = 1; i < 60; i++)
+                cr_assert_eq(ask(&guest, "a", i, text, sizeof(text)), 0, "%s\n%s", text, world_log(&world));
+        guest_leave(&guest);
+        world_stop(&world);
+        unsetenv("FAKE_CUDA_DEVICES");
+}
+
+/* As if it had no device: as many workers as there would have been on one GPU, whatever was said of several. */
+Test(module_gpu, that_are_several_leave_it_to_as_many_workers_on_the_cpu_as_each_had)
+{
+        struct starling_client *admin;
+        struct starling_error error = {""};
+        struct starling_model *model;
+        struct guest guest;
+        pid_t pid;
+
+        if (getenv("STARLING_TRY_GPU"))
+                cr_skip("there may be one GPU");
+        use_module();
+        setenv("FAKE_CUDA_DEVICES", "2", 1);
+        add_wide_model("placed", "device: [gpu:0, gpu:1]\nbatch_max: 4\ninstances: 2\ngpu_fallback: cpu\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=gpu-fallback model=placed"), 1, "%s", world_log(&world));
+        cr_expect_eq(count_processes("gpu", &pid), 0);
+        world_add_model_config(&world, "placed", "device: [gpu:0, gpu:1]\nbatch_max: 4\ninstances: 3\ngpu_fallback: cpu\n");
+        admin = world_connect(&world, STARLING_ROLE_ADMIN);
+        cr_expect_eq(starling_admin_reload(admin, "placed", &error), 0, "%s", error.text);
+        starling_close(admin);
+        cr_expect(strstr(world_log(&world), "event=workers-changed model=placed version=1 workers=3"), "%s", world_log(&world));
+        guest_enter(&guest);
+        cr_assert_eq(starling_model_open(guest.client, "placed", &model, &error), 0, "%s", error.text);
+        for (uint32_t i = 1; i < 9; i++)
+                expect_twice(&guest, model, i, 1);
+        starling_model_close(model);
+        guest_leave(&guest);
+        world_stop(&world);
+        unsetenv("FAKE_CUDA_DEVICES");
+}
+
 /* One process for each. The model of one that is not there is refused, whatever others do. */
 Test(fake_gpu, has_one_process_for_each_that_is_there)
 {

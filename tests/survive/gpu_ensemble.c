@@ -242,6 +242,34 @@ Test(gpu_ensemble, with_a_member_elsewhere_is_combined_on_the_host)
         leave();
 }
 
+/* Nobody knows before which GPU computes which part of a segment. */
+Test(gpu_ensemble, with_a_member_on_several_gpus_is_combined_on_the_host)
+{
+        predictions members[MEMBERS], got;
+
+        use_module();
+        if (!counts)
+                cr_skip("there may be one GPU");
+        setenv("FAKE_CUDA_DEVICES", "2", 1);
+        add_members("[gpu:0, gpu:1]");
+        add_ensemble("mean", "a, b, c", "mean");
+        add_ensemble("none", "a, b, c", "none");
+        add_ensemble("two", "a, b", "mean");
+        enter();
+        ask("none", MEMBERS, members);
+        for (uint32_t round = 0; round < 5; round++) {
+                ask("mean", 1, &got);
+                for (uint32_t i = 0; i < VALUES; i++)
+                        cr_assert_float_eq(got[i], combine_value("mean", members, i / DIGITS_OUT, i % DIGITS_OUT), 1e-6);
+        }
+        cr_expect_eq(combinations(), 0);
+        for (uint32_t round = 0; round < 5; round++)
+                ask("two", 1, &got);
+        cr_expect_gt(combinations(), 0, "that of the members on one GPU is combined there");
+        leave();
+        unsetenv("FAKE_CUDA_DEVICES");
+}
+
 /* ---- many at once ---- */
 
 static struct digits_job jobs[FLYING];

@@ -88,7 +88,8 @@ static const char command_apply_text[] =
         "      - {device: 'cpu:0', batches: [8, 0]}\n"
         "      - {device: 'cpu:1', batches: [0, 1+1+16]}\n"
         "\n"
-        "A device is cpu (all cores of workers), a core cpu:2, or a let cpu:0-1+4. Batch sizes are powers of two up to the model's "
+        "A device is cpu (all cores of workers), a core cpu:2, or a let cpu:0-1+4; for models whose device is a GPU, gpu:1 or a let "
+        "gpu:1/50%. Batch sizes are powers of two up to the model's "
         "batch_max, or that. Only administrators may: see access.admins in starling-config(5).";
 
 static const char command_stats_text[] =

@@ -21,7 +21,18 @@ SL_DEFINE_CLEANUP(struct sl_repository_scan *, sl_repository_scan_free)
 
 /* ---- what is in the folder ---- */
 
-static int take_members(struct optimize_ensemble *ensemble, const struct sl_model_spec *spec, struct sl_error *error)
+/* `starling profile` measures workers on cores. */
+static int check_device(const struct sl_model_spec *specs, uint32_t n, const char *name, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(specs[i].name, name) == 0 && specs[i].on_gpu)
+                        return sl_error_set(error, EINVAL,
+                                "model \"%s\": its device is a GPU, and what workers cost there is not measured: give COSTS.yaml", name);
+        return 0;
+}
+
+static int take_members(struct optimize_ensemble *ensemble, const struct sl_model_spec *specs, uint32_t n_specs,
+        const struct sl_model_spec *spec, struct sl_error *error)
 {
         uint32_t n = spec->path ? 1 : spec->n_members;
 
@@ -30,7 +41,10 @@ static int take_members(struct optimize_ensemble *ensemble, const struct sl_mode
         for (uint32_t i = 0; i < n; i++) {
                 const char *name = spec->path ? spec->name : spec->members[i];
                 char *longer = NULL;
+                int r = check_device(specs, n_specs, name, error);
 
+                if (r < 0)
+                        return r;
                 ensemble->members[i] = strdup(name);
                 if (!ensemble->members[i] || asprintf(&longer, "%s%s%s", ensemble->columns ? ensemble->columns : "",
                                                      ensemble->columns ? "," : "", name) < 0)
@@ -58,7 +72,7 @@ static int scan(struct optimize_ensemble *ensemble, struct sl_error *error)
                         : complaint.text[0] ? complaint.text
                                             : "no model and no ensemble");
         sl_allocation_cache_name(specs, n, spec, ensemble->cache_name);
-        return take_members(ensemble, spec, error);
+        return take_members(ensemble, specs, n, spec, error);
 }
 
 /* "cpu:0,cpu:1" */

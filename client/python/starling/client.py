@@ -335,7 +335,8 @@ class Client:
         self._administer(self._library.admin_reload, model.encode())
 
     def apply(self, allotments):
-        """Changes the workers of models while they serve: a (model, device, batch) for each, device "cpu", "cpu:2" or "cpu:0-1+4".
+        """Changes the workers of models while they serve: a (model, device, batch) for each, device "cpu", "cpu:2" or "cpu:0-1+4",
+        or of a model whose device is a GPU "gpu:1" or "gpu:1/50%".
 
         Returns when the old workers have left. None: as the configuration says.
         """

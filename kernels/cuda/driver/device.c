@@ -25,6 +25,13 @@ static int count_devices(const struct sl_cuda_driver *driver, uint32_t index, st
         return 0;
 }
 
+uint32_t sl_cuda_device_count(const struct sl_cuda_driver *driver)
+{
+        int count = 0;
+
+        return driver->init(0) == CUDA_SUCCESS && driver->device_get_count(&count) == CUDA_SUCCESS && count > 0 ? (uint32_t)count : 0;
+}
+
 static int describe_device(struct sl_cuda_device *device, struct sl_error *error)
 {
         const struct sl_cuda_driver *driver = device->driver;

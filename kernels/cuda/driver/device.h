@@ -29,5 +29,8 @@ struct sl_cuda_device {
 int sl_cuda_device_open(
         const struct sl_cuda_driver *driver, uint32_t index, struct sl_cuda_device *ret_device, struct sl_error *error);
 
+/* How many there are; 0: none, or the driver does not start. */
+uint32_t sl_cuda_device_count(const struct sl_cuda_driver *driver);
+
 /* Everything on it has been freed. */
 void sl_cuda_device_close(struct sl_cuda_device *device);

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "crew.h"
-#include "device_let.h"
 #include "lets.h"
 #include "model.h"
 #include "names.h"
@@ -61,8 +60,8 @@ int sl_change_allot(struct sl_change **draft, const cpu_set_t *worker_cores, con
         struct sl_error *error)
 {
         struct sl_allotment *allotment;
-        struct sl_device_let let;
-        int r = sl_device_let_parse(device, worker_cores, &let, error);
+        struct sl_worker_wish wish = {.batch_size = batch};
+        int r = sl_worker_wish_place(&wish, device, worker_cores, error);
 
         if (r < 0)
                 return sl_error_prefix(error, r, "model \"%s\"", model);
@@ -78,7 +77,7 @@ int sl_change_allot(struct sl_change **draft, const cpu_set_t *worker_cores, con
         if (allotment->set.n == SL_WORKERS_MAX || (*draft)->n_workers == SL_CHANGE_WORKERS_MAX)
                 return sl_error_set(error, E2BIG, "model \"%s\": more than %u workers of a model, or %u in all", model,
                         SL_WORKERS_MAX, SL_CHANGE_WORKERS_MAX);
-        allotment->set.wishes[allotment->set.n++] = (struct sl_worker_wish){batch, let.cores};
+        allotment->set.wishes[allotment->set.n++] = wish;
         (*draft)->n_workers++;
         return 0;
 }

@@ -36,8 +36,8 @@ struct sl_allotment {
 };
 
 /*
- * A worker more into *@draft, which is made at the first one. @device: as in device_let.h. Return: 0; -EINVAL a name or a device
- * that there is none; -E2BIG more workers than a model, or a change, may have; -ENOMEM.
+ * A worker more into *@draft, which is made at the first one. @device: as in device_let.h or gpu_let.h. Return: 0; -EINVAL a name or
+ * a device that there is none; -E2BIG more workers than a model, or a change, may have; -ENOMEM.
  */
 int sl_change_allot(struct sl_change **draft, const cpu_set_t *worker_cores, const char *model, const char *device, uint32_t batch,
         struct sl_error *error);

@@ -97,6 +97,19 @@ bool sl_crew_is_short(const struct sl_crew *crew)
         return sl_crew_serving(crew) < (crew->wanted.n < crew->before.n ? crew->wanted.n : crew->before.n);
 }
 
+/* A plan is for one kind of device. */
+static int check_device(const struct sl_crew *crew, const struct sl_worker_wish *wish, struct sl_error *error)
+{
+        char cores[128];
+
+        if (wish->gpu.name[0] && !crew->options.on_gpu && !crew->options.fell_back)
+                return sl_error_set(error, EINVAL, "a worker on %s: its device is cpu, for which its plan was made", wish->gpu.name);
+        if (CPU_COUNT(&wish->cores) && crew->options.on_gpu)
+                return sl_error_set(error, EINVAL, "a worker on cores %s: its device is a GPU, for which its plan was made",
+                        sl_cores_text(&wish->cores, cores, sizeof(cores)));
+        return 0;
+}
+
 int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
 {
         char cores[128];
@@ -104,10 +117,13 @@ int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, s
         for (uint32_t i = 0; i < set->n; i++) {
                 const struct sl_worker_wish *wish = &set->wishes[i];
                 uint32_t batch_max = sl_crew_limit_of(crew, wish->batch_size).batch_max;
+                int r = check_device(crew, wish, error);
 
-                if (CPU_COUNT(&wish->cores) == 0)
+                if (r < 0)
+                        return r;
+                if (CPU_COUNT(&wish->cores) == 0 && !wish->gpu.name[0])
                         continue;
-                if (wish->batch_size != batch_max)
+                if (wish->batch_size && wish->batch_size != batch_max)
                         return sl_error_set(error, EINVAL,
                                 "a worker of batch %u: its plan has powers of two up to batch_max, here %u", wish->batch_size,
                                 sl_crew_limit_of(crew, UINT32_MAX).batch_max);
@@ -127,12 +143,29 @@ static void forget_wish(struct sl_worker_set *set, const struct sl_worker_wish *
                 }
 }
 
+/* What is left of @set here: on the cores that there are; on each GPU, of what is for all; on none, where the model fell back. */
+static int crew_fit(const struct sl_crew *crew, const struct sl_worker_set *set, struct sl_worker_set *ret_set, struct sl_error *error)
+{
+        struct sl_worker_set placed = *set;
+        int r = 0;
+
+        if (crew->options.on_gpu)
+                r = sl_worker_set_spread(set, crew->options.gpus, crew->options.n_gpus, &placed, error);
+        else
+                sl_worker_set_without_gpus(set, &placed);
+        if (r == 0)
+                sl_lets_fit(crew->options.lets, &placed, ret_set);
+        return r;
+}
+
 static void report_left_out(const struct sl_crew *crew, const struct sl_worker_wish *wish, const char *cause)
 {
         const struct sl_runtime_options *runtime = crew->options.runtime;
         struct sl_fields fields = {0};
 
         sl_fields_add(&fields, "model", crew->options.model->name);
+        if (wish->gpu.name[0])
+                sl_fields_add(&fields, "device", wish->gpu.name);
         sl_fields_add_number(&fields, "batch", sl_crew_limit_of(crew, wish->batch_size).batch_max);
         sl_fields_add(&fields, "cause", cause);
         if (runtime->log)
@@ -144,9 +177,10 @@ int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const s
 {
         int r = sl_crew_check(crew, set, error);
 
+        if (r == 0)
+                r = crew_fit(crew, set, &crew->wanted, error);
         if (r < 0)
                 return r;
-        sl_lets_fit(crew->options.lets, set, &crew->wanted);
         r = sl_crew_start_some(crew, crew->wanted.wishes, crew->wanted.n, replaced, background,
                 crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
         /* Threads that the system does not give are left out as others are that cannot start. */
@@ -313,9 +347,10 @@ static bool is_misplaced(const struct sl_crew *crew)
 bool sl_crew_needs(const struct sl_crew *crew, const struct sl_worker_set *set)
 {
         struct sl_worker_set fit;
+        struct sl_error error;
 
-        sl_lets_fit(crew->options.lets, set, &fit);
-        return !sl_worker_set_equal(&crew->wanted, &fit) || (is_misplaced(crew) && !sl_crew_is_starting(crew));
+        return crew_fit(crew, set, &fit, &error) < 0 || !sl_worker_set_equal(&crew->wanted, &fit) ||
+               (is_misplaced(crew) && !sl_crew_is_starting(crew));
 }
 
 bool sl_crew_is_starting(const struct sl_crew *crew)
@@ -332,9 +367,10 @@ int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct
 {
         struct difference difference;
         struct sl_worker_set fit;
-        int r = 0;
+        int r = crew_fit(crew, set, &fit, error);
 
-        sl_lets_fit(crew->options.lets, set, &fit);
+        if (r < 0)
+                return r;
         compare(crew, &fit, &difference);
         if (difference.n_missing)
                 r = hire(crew, difference.missing, difference.n_missing, error);
@@ -364,11 +400,17 @@ static void say_down(const struct sl_crew *crew, const char *why)
         sl_dispatcher_command(crew->options.dispatcher, &down);
 }
 
-static void strike(struct sl_crew *crew, uint64_t now_ns, const char *why)
+/* Of those of one GPU, or of all that are on none. */
+static struct sl_crew_relief *relief_of(struct sl_crew *crew, const struct sl_worker_wish *wish)
 {
-        crew->strikes++;
-        crew->due_ns = now_ns + relief_delay_ns(crew->strikes);
-        if (crew->strikes > RELIEF_AT_ONCE && !count_in(crew, SL_CREW_SERVING))
+        return &crew->reliefs[wish->gpu.name[0] ? wish->gpu.gpu : 0];
+}
+
+static void strike(struct sl_crew *crew, struct sl_crew_relief *relief, uint64_t now_ns, const char *why)
+{
+        relief->strikes++;
+        relief->due_ns = now_ns + relief_delay_ns(relief->strikes);
+        if (relief->strikes > RELIEF_AT_ONCE && !count_in(crew, SL_CREW_SERVING))
                 say_down(crew, why);
 }
 
@@ -377,6 +419,7 @@ static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
 {
         struct sl_crew_worker *worker = &crew->workers[i];
         struct sl_worker_stats *seat = worker->seat;
+        struct sl_crew_relief *relief = relief_of(crew, &worker->wish);
         bool useful = sl_process_executor_was_useful(worker->executor);
 
         snprintf(crew->why, sizeof(crew->why), "%s", sl_process_executor_why(worker->executor));
@@ -386,10 +429,10 @@ static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
         else
                 begin_leaving(crew, worker);
         if (useful)
-                crew->strikes = 0;
+                relief->strikes = 0;
         else
-                strike(crew, now_ns, crew->why);
-        sl_seats_vacate(&crew->seats, seat, crew->why, crew->due_ns > now_ns);
+                strike(crew, relief, now_ns, crew->why);
+        sl_seats_vacate(&crew->seats, seat, crew->why, relief->due_ns > now_ns);
 }
 
 /* It cannot start while workers are being added: then that is undone (sl_crew_advance). */
@@ -426,24 +469,50 @@ static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns
         return UINT64_MAX;
 }
 
-/* Return: when to ask again for those that are missing. */
-static uint64_t replace_missing(struct sl_crew *crew, uint64_t now_ns)
+/* The wishes whose relief that is. Return: how many. */
+static uint32_t missing_of(struct sl_crew *crew, const struct difference *difference, const struct sl_crew_relief *relief,
+        struct sl_worker_wish ret_wishes[SL_WORKERS_MAX])
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < difference->n_missing; i++)
+                if (relief_of(crew, &difference->missing[i]) == relief)
+                        ret_wishes[n++] = difference->missing[i];
+        return n;
+}
+
+/* Return: when to ask again for these, which are missing. */
+static uint64_t replace_some(
+        struct sl_crew *crew, struct sl_crew_relief *relief, const struct sl_worker_wish *wishes, uint32_t n, uint64_t now_ns)
 {
         struct sl_error error;
-        struct difference difference;
 
-        compare(crew, &crew->wanted, &difference);
-        sl_seats_trim(&crew->seats, difference.n_missing);
-        if (!difference.n_missing)
-                return UINT64_MAX;
-        if (now_ns < crew->due_ns)
-                return crew->due_ns;
-        if (hire(crew, difference.missing, difference.n_missing, &error) == 0)
+        if (now_ns < relief->due_ns)
+                return relief->due_ns;
+        if (hire(crew, wishes, n, &error) == 0)
                 return UINT64_MAX;
         if (count_in(crew, SL_CREW_LEAVING)) /* they have memory that comes back */
                 return now_ns + RELIEF_STEP_NS;
-        strike(crew, now_ns, error.text);
-        return crew->due_ns > now_ns ? crew->due_ns : now_ns + RELIEF_STEP_NS;
+        strike(crew, relief, now_ns, error.text);
+        return relief->due_ns > now_ns ? relief->due_ns : now_ns + RELIEF_STEP_NS;
+}
+
+/* Return: when to ask again for those that are missing. */
+static uint64_t replace_missing(struct sl_crew *crew, uint64_t now_ns)
+{
+        struct sl_worker_wish wishes[SL_WORKERS_MAX];
+        struct difference difference;
+        uint64_t due_ns = UINT64_MAX;
+
+        compare(crew, &crew->wanted, &difference);
+        sl_seats_trim(&crew->seats, difference.n_missing);
+        for (uint32_t i = 0; i < SL_GPUS_MAX && difference.n_missing; i++) {
+                uint32_t n = missing_of(crew, &difference, &crew->reliefs[i], wishes);
+                uint64_t again_ns = n ? replace_some(crew, &crew->reliefs[i], wishes, n, now_ns) : UINT64_MAX;
+
+                due_ns = again_ns < due_ns ? again_ns : due_ns;
+        }
+        return due_ns;
 }
 
 uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)

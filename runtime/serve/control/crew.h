@@ -54,8 +54,10 @@ struct sl_crew_options {
         struct sl_batch_limit limit; /* of a worker without a batch size of its own */
         uint64_t dynamic_bytes;      /* of data-dependent steps, for each worker */
         bool own_process;            /* each worker has one, or is in that of a GPU */
-        bool on_gpu;
-        struct sl_gpu_let gpu;           /* then */
+        bool on_gpu;                 /* on which ones wishes say */
+        bool fell_back;              /* it was to be, and is on the CPU: then GPUs of wishes do not count */
+        uint32_t n_gpus;
+        struct sl_gpu_let gpus[SL_GPUS_MAX]; /* what SL_GPU_EACH is here */
         bool gpu_words;                  /* it writes itself that a launch has ended */
         struct sl_gpu_tuning gpu_tuning; /* what is timed there */
         bool asked;                      /* a request of this user wanted its sizes: what is kept of it counts as its */
@@ -76,8 +78,10 @@ struct sl_crew {
         uint32_t n_named;             /* threads that have got a name */
         char why[SL_STATS_WHY_BYTES]; /* the last process ended that did */
         struct sl_seats seats;
-        uint32_t strikes; /* processes that ended, one after another, before they had answered anything */
-        uint64_t due_ns;  /* no process starts before */
+        struct sl_crew_relief {
+                uint32_t strikes; /* processes that ended, one after another, before they had answered anything */
+                uint64_t due_ns;  /* no process starts before */
+        } reliefs[SL_GPUS_MAX];   /* of each GPU, so that none waits for another; else the first counts */
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;

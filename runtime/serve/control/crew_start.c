@@ -225,7 +225,7 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                 .warmup_ns = warmup_ns(crew, start->let, start->background),
                 .spin_ns = spin_ns(crew, start->let),
                 .background = start->background,
-                .gpu = options->on_gpu ? &options->gpu : NULL,
+                .gpu = options->on_gpu ? &start->let->gpu : NULL,
                 .gpu_words = options->gpu_words,
                 .gpu_direct = options->gpu_direct && options->on_gpu,
                 .gpu_tuning = tuning_of(options),
@@ -256,7 +256,7 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_wor
         uint32_t n = 0;
 
         if (crew->options.on_gpu)
-                return sl_lets_assign_gpu(crew->options.lets, &crew->options.gpu);
+                return sl_lets_assign_gpu(crew->options.lets, &wish->gpu);
         for (uint32_t i = 0; replaced && i < replaced->n; i++)
                 leaving[n++] = replaced->workers[i].let;
         for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
@@ -274,6 +274,8 @@ static int find_place(struct sl_crew *crew, struct start *start, const struct sl
         if (bundle)
                 start->carrier = sl_bundle_find_carrier(bundle, crew, &start->wish);
         start->let = start->carrier ? start->carrier->let : assign_let(crew, &start->wish, replaced);
+        if (!start->let)
+                return sl_error_set(error, ENOMEM, "no more lets than %u: %s is none of them", SL_LETS_MAX, start->wish.gpu.name);
         if (bundle && !start->carrier)
                 r = sl_bundle_add_carrier(bundle, crew, &start->wish, start->let, &start->carrier, error);
         if (r < 0)

@@ -22,7 +22,7 @@ static void show_let(struct sl_stats *stats, struct sl_let *let)
 
         sl_cores_text(&let->cpus, shown.cores, sizeof(shown.cores));
         if (let->kind == KIND_GPU)
-                snprintf(shown.name, sizeof(shown.name), "%s", let->gpu);
+                snprintf(shown.name, sizeof(shown.name), "%s", let->gpu.name);
         else if (let->kind == KIND_SHARED)
                 snprintf(shown.name, sizeof(shown.name), "worker cores");
         else
@@ -30,7 +30,7 @@ static void show_let(struct sl_stats *stats, struct sl_let *let)
         sl_stats_let_add(stats, &shown, &let->stats);
 }
 
-static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once, const char *gpu)
+static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once)
 {
         struct sl_let *let = lets->n < SL_LETS_MAX ? aligned_alloc(alignof(struct sl_let), sizeof(*let)) : NULL;
 
@@ -41,11 +41,8 @@ static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_se
                 .kind = kind,
                 .turns = {.at_once = at_once ? at_once : 1, .for_one = kind == KIND_SINGLE},
                 .next = lets->all};
-        snprintf(let->gpu, sizeof(let->gpu), "%s", gpu);
         lets->all = let;
         lets->n++;
-        if (lets->stats)
-                show_let(lets->stats, let);
         return let;
 }
 
@@ -65,7 +62,9 @@ static struct sl_let *let_of(struct sl_lets *lets, enum kind kind, const cpu_set
 
         if (let)
                 let->stale = false;
-        return let ? let : let_new(lets, kind, cpus, at_once, "");
+        else if ((let = let_new(lets, kind, cpus, at_once)) && lets->stats)
+                show_let(lets->stats, let);
+        return let;
 }
 
 bool sl_lets_allow(const struct sl_lets *lets, const cpu_set_t *cores)
@@ -223,12 +222,15 @@ struct sl_let *sl_lets_assign_gpu(struct sl_lets *lets, const struct sl_gpu_let 
         const cpu_set_t none = {0};
         struct sl_let *let = lets->all;
 
-        while (let && strcmp(let->gpu, gpu->name) != 0)
+        while (let && strcmp(let->gpu.name, gpu->name) != 0)
                 let = let->next;
-        if (!let)
-                let = let_new(lets, KIND_GPU, &none, GPU_AT_ONCE, gpu->name);
-        let = let ? let : lets->shared;
-        change_workers(let, 1);
+        if (!let && (let = let_new(lets, KIND_GPU, &none, GPU_AT_ONCE))) {
+                let->gpu = *gpu;
+                if (lets->stats)
+                        show_let(lets->stats, let);
+        }
+        if (let)
+                change_workers(let, 1);
         return let;
 }
 

@@ -54,7 +54,7 @@ bool sl_lets_allow(const struct sl_lets *lets, const cpu_set_t *cores);
  * not count. */
 struct sl_let *sl_lets_assign(struct sl_lets *lets, const cpu_set_t *cores, struct sl_let *const *leaving, uint32_t n_leaving);
 
-/* That of a worker on a GPU, which all on the same part of it have. It is nobody's core. */
+/* That of a worker on a GPU, which all on the same part of it have. It is nobody's core. NULL: there is no room for another one. */
 struct sl_let *sl_lets_assign_gpu(struct sl_lets *lets, const struct sl_gpu_let *gpu);
 
 /* A worker that had it is gone. */

@@ -13,7 +13,7 @@
 #include "compile.h"
 #include "cores.h"
 #include "crew.h"
-#include "gpu_host.h"
+#include "gpu_asks.h"
 #include "inline_executor.h"
 #include "job_runner.h"
 #include "memory.h"
@@ -50,15 +50,14 @@ struct sl_load {
         bool compiled;             /* and not found in the cache */
         bool own_process;          /* for each worker, or that of a GPU */
         bool isolated, falls_back; /* each worker, on the CPU; and to the CPU, if the GPU's backend cannot run it */
+        bool fell_back;            /* it was so */
         bool on_gpu;
-        struct sl_gpu_let gpu;
         bool gpu_words, gpu_direct;
         struct sl_gpu_tuning gpu_tuning;
-        struct sl_gpu_host *host; /* of the GPU, from ASKING on */
-        int answer_fd;            /* while ASKING; else -1 */
-        bool fake;                /* predictions are zeros */
-        bool fuses;               /* with others of its architecture */
-        uint64_t circle;          /* and of this circle (spec.h) */
+        struct sl_gpu_asks asks; /* of the GPUs, from ASKING on */
+        bool fake;               /* predictions are zeros */
+        bool fuses;              /* with others of its architecture */
+        uint64_t circle;         /* and of this circle (spec.h) */
         uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
@@ -236,7 +235,7 @@ static int join_bundle(struct sl_load *load, struct sl_error *error)
 
 static int make_crew(struct sl_load *load, struct sl_error *error)
 {
-        const struct sl_crew_options options = {
+        struct sl_crew_options options = {
                 .runtime = load->options.runtime,
                 .regions = load->options.regions,
                 .accumulator = load->options.accumulator,
@@ -252,7 +251,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .threads = load->own_process ? 1 : load->threads,
                 .own_process = load->own_process,
                 .on_gpu = load->on_gpu,
-                .gpu = load->gpu,
+                .fell_back = load->fell_back,
                 .gpu_words = load->gpu_words,
                 .gpu_tuning = load->gpu_tuning,
                 .asked = load->options.asked && sl_plan_base(load->model->plan),
@@ -265,6 +264,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
 
         if (load->fake && tell_fake(load, error) < 0)
                 return -EINVAL;
+        options.n_gpus = sl_gpu_asks_usable(&load->asks, options.gpus);
         int r = join_bundle(load, error);
         if (r < 0)
                 return r;
@@ -380,7 +380,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
                 return NULL;
         load->options = *options;
         load->options.base = sl_plan_hold(options->base);
-        load->plan_fd = load->answer_fd = -1;
+        load->plan_fd = -1;
         load->lowering = spec->lowering;
         fill_core(options, &load->lowering);
         load->batch_bytes_max = spec->batch_bytes_max;
@@ -392,7 +392,6 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->falls_back = spec->gpu_falls_back;
         load->own_process = load->isolated || spec->on_gpu;
         load->on_gpu = spec->on_gpu;
-        load->gpu = spec->gpu;
         load->gpu_words = spec->gpu_words;
         load->gpu_tuning = spec->gpu_tuning;
         load->gpu_direct = spec->gpu_direct;
@@ -405,14 +404,12 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         return sl_load_free(load);
 }
 
-/* Without the GPU nothing is compiled for it. */
-static int ask_gpu(struct sl_load *load, struct sl_error *error)
+/* Without a GPU nothing is compiled for it. */
+static int ask_gpus(struct sl_load *load, struct sl_error *error)
 {
-        int r = sl_gpu_host_hold(sl_supervisor_gpu_hosts(load->options.supervisor), load->gpu.gpu,
-                load->options.runtime->compile_program, &load->host, error);
-
         load->state = SL_LOAD_ASKING;
-        return r < 0 ? r : sl_gpu_host_ask(load->host, &load->answer_fd, error);
+        return sl_gpu_asks_begin(&load->asks, sl_supervisor_gpu_hosts(load->options.supervisor), load->options.runtime->compile_program,
+                &load->workers, error);
 }
 
 static int find_plan(struct sl_load *load, struct sl_error *error)
@@ -426,15 +423,25 @@ static int find_plan(struct sl_load *load, struct sl_error *error)
 
 static int begin(struct sl_load *load, struct sl_error *error)
 {
-        return load->on_gpu ? ask_gpu(load, error) : find_plan(load, error);
+        return load->on_gpu ? ask_gpus(load, error) : find_plan(load, error);
 }
 
-static int end_asking(struct sl_load *load, struct sl_error *error)
+/* Of all that there are these are left out. */
+static void say_what_is_left_out(const struct sl_load *load)
 {
-        int r = sl_gpu_host_answer(load->host, load->answer_fd, error);
+        for (uint32_t i = 0; i < load->asks.n; i++)
+                if (load->asks.list[i].fault.text[0])
+                        log_load(load, LOG_WARNING, "gpu-left-out", load->asks.list[i].fault.text);
+}
 
-        close(sl_take_fd(&load->answer_fd));
-        return r < 0 ? r : find_plan(load, error);
+static int advance_asking(struct sl_load *load, struct sl_error *error)
+{
+        int r = sl_gpu_asks_advance(&load->asks, error);
+
+        if (r <= 0)
+                return r;
+        say_what_is_left_out(load);
+        return find_plan(load, error);
 }
 
 int sl_load_new(
@@ -460,8 +467,7 @@ struct sl_load *sl_load_free(struct sl_load *load)
                 return NULL;
         sl_plan_fetch_free(load->fetch);
         sl_cleanup_fd(&load->plan_fd);
-        sl_cleanup_fd(&load->answer_fd);
-        sl_gpu_host_drop(load->host);
+        sl_gpu_asks_end(&load->asks);
         sl_compile_cancel(load->compilation);
         give_compiler_memory(load);
         sl_plan_free(load->options.base);
@@ -473,8 +479,8 @@ struct sl_load *sl_load_free(struct sl_load *load)
 
 int sl_load_fd(const struct sl_load *load)
 {
-        if (load->answer_fd >= 0)
-                return load->answer_fd;
+        if (sl_gpu_asks_fd(&load->asks) >= 0)
+                return sl_gpu_asks_fd(&load->asks);
         if (load->fetch)
                 return sl_plan_fetch_fd(load->fetch);
         return load->compilation ? sl_compile_fd(load->compilation) : -1;
@@ -517,7 +523,8 @@ static int fall_back(struct sl_load *load, const struct sl_error *cause, struct 
         log_load(load, LOG_WARNING, "gpu-fallback", cause->text);
         load->on_gpu = false;
         load->own_process = load->isolated;
-        sl_gpu_host_drop(sl_take(load->host));
+        load->fell_back = true;
+        sl_gpu_asks_end(&load->asks);
         sl_plan_free(sl_take(load->options.base)); /* of the GPU too */
         give_compiler_memory(load);
         if (sl_lower_options_set(&load->lowering, SL_LOWER_OPTION_backend, "cpu", wish) < 0)
@@ -554,7 +561,7 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
 {
         switch (load->state) {
         case SL_LOAD_ASKING:
-                return end_asking(load, error);
+                return advance_asking(load, error);
         case SL_LOAD_SEARCHING:
                 end_search(load);
                 if (load->model->plan)

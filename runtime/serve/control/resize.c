@@ -22,7 +22,7 @@ static void resize_done(struct sl_registry *r, struct sl_served *served)
         served->resize = false;
         sl_fields_add(&fields, "model", served->own.name);
         sl_fields_add_number(&fields, "version", served->own.spec.version);
-        sl_fields_add_number(&fields, "workers", served->own.spec.workers.n);
+        sl_fields_add_number(&fields, "workers", served->model->crew ? served->model->crew->wanted.n : served->own.spec.workers.n);
         sl_account_log(r->options.accounts, sl_names_account(r, served), 2, "workers-changed", fields.text);
         sl_names_answer(r, served, 0, "ready");
 }

@@ -43,13 +43,27 @@ static struct sl_worker_stats *new_seat(const struct sl_seats *seats, const stru
         return seat;
 }
 
+/* One that was on the same let, so that it goes on counting for that, or the last one. */
+static struct sl_worker_stats *take_vacant(struct sl_seats *seats, const struct sl_let *let)
+{
+        uint32_t index = let && let->stats ? sl_stats_let_index(seats->stats, let->stats) : SL_STATS_NONE, at = --seats->n_vacant;
+        struct sl_worker_stats *last = seats->vacant[at], *seat;
+
+        for (uint32_t i = at; i > 0 && seats->vacant[at]->let != index; i--)
+                if (seats->vacant[i - 1]->let == index)
+                        at = i - 1;
+        seat = seats->vacant[at];
+        seats->vacant[at] = last;
+        return seat;
+}
+
 struct sl_worker_stats *sl_seats_take(struct sl_seats *seats, const struct sl_let *let, int32_t core)
 {
         struct sl_worker_stats shown, *seat;
 
         if (!seats->n_vacant)
                 return new_seat(seats, let, core);
-        seat = seats->vacant[--seats->n_vacant];
+        seat = take_vacant(seats, let);
         sl_stats_worker_shown(seat, &shown);
         describe(seats, let, core, &shown);
         shown.restarts++;

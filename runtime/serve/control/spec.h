@@ -45,8 +45,7 @@ struct sl_model_spec {
         enum sl_sharing fuse;            /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
         uint64_t fuse_circle;            /* and with which: those that have the same; 0: any that have that */
         enum sl_isolation isolation;     /* whether each worker has a process of its own */
-        bool on_gpu;                     /* its workers are in the process of a GPU */
-        struct sl_gpu_let gpu;           /* then: of which, and on what part of it */
+        bool on_gpu;                     /* its workers are in processes of GPUs: those that `workers` says */
         bool gpu_words;                  /* that GPU writes itself that a launch has ended */
         struct sl_gpu_tuning gpu_tuning; /* what is timed there */
         bool gpu_direct;                 /* and predictions to clients' arenas */

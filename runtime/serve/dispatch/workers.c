@@ -3,14 +3,47 @@
 
 #include "base/assert.h"
 #include "executor.h"
+#include "let.h"
 
 #include <string.h>
 
+/* How many on the same let, of as large batches, are among the first @n. */
+static uint32_t rank_among(const struct sl_workers *workers, uint32_t n, const struct sl_executor *executor)
+{
+        uint32_t rank = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                rank += workers->list[i]->let == executor->let && workers->list[i]->batch_max == executor->batch_max;
+        return rank;
+}
+
+/*
+ * At the end; but where policies go through the idle ones in order, those on several GPUs take turns there, the largest batches
+ * first, so that a second job is for another GPU.
+ */
+static uint32_t place_of(const struct sl_workers *workers, const struct sl_executor *executor)
+{
+        uint32_t rank, at = 0;
+
+        if (!executor->let || !executor->let->gpu.name[0])
+                return workers->n;
+        rank = rank_among(workers, workers->n, executor);
+        while (at < workers->n && (workers->list[at]->batch_max > executor->batch_max ||
+                                          (workers->list[at]->batch_max == executor->batch_max &&
+                                                  rank_among(workers, at, workers->list[at]) <= rank)))
+                at++;
+        return at;
+}
+
 void sl_workers_add(struct sl_workers *workers, struct sl_executor *executor)
 {
+        uint32_t at = place_of(workers, executor);
+
         SL_ASSERT(sl_workers_all(workers) < SL_WORKERS_MAX);
         workers->list[sl_workers_all(workers)] = workers->list[workers->n];
-        workers->list[workers->n++] = executor;
+        memmove(workers->list + at + 1, workers->list + at, (workers->n - at) * sizeof(*workers->list));
+        workers->list[at] = executor;
+        workers->n++;
 }
 
 /* The others keep their order. */

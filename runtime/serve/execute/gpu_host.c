@@ -157,7 +157,7 @@ int sl_gpu_host_ask(struct sl_gpu_host *host, int *ret_fd, struct sl_error *erro
         return r;
 }
 
-int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, struct sl_error *error)
+int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_error *error)
 {
         struct sl_process_packet packet;
         siginfo_t status;
@@ -165,8 +165,10 @@ int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, struct sl_error *error)
 
         if (r == sizeof(packet) && packet.kind == SL_PROCESS_READY) {
                 packet.text[sizeof(packet.text) - 1] = 0;
+                *ret_n_gpus = packet.n_gpus;
                 return packet.status < 0 ? sl_error_set(error, -packet.status, "%s", packet.text) : 0;
         }
+        *ret_n_gpus = 0;
         sl_gpu_host_end(host, &status);
         if (status.si_code == CLD_EXITED)
                 return sl_error_set(error, EIO, "the process of gpu:%u ended with status %d", host->gpu, status.si_status);

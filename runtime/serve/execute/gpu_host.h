@@ -35,8 +35,11 @@ int sl_gpu_host_attach(struct sl_gpu_host *host, const int *fds, uint32_t n_fds,
  */
 int sl_gpu_host_ask(struct sl_gpu_host *host, int *ret_fd, struct sl_error *error);
 
-/* The answer. Return: 0 it can; -errno with the one line that says why not. */
-int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, struct sl_error *error);
+/*
+ * The answer. @ret_n_gpus: how many there are on this host, as far as that is known, else 0; in any case. Return: 0 it can; -errno
+ * with the one line that says why not.
+ */
+int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_error *error);
 
 /* Soon afterwards its workers hear that it has ended. */
 void sl_gpu_host_kill(const struct sl_gpu_host *host);

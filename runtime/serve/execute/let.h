@@ -20,7 +20,7 @@ struct sl_let_stats;
 
 struct sl_let {
         cpu_set_t cpus;             /* empty: any */
-        char gpu[SL_GPU_LET_NAME_BYTES]; /* its name, of a GPU; "": it is cores */
+        struct sl_gpu_let gpu;      /* of a GPU; name "": it is cores */
         struct sl_let *next;        /* control's list */
         uint32_t kind;              /* control's: control/lets.c */
         bool stale;                 /* control: cores of it are gone, nobody gets it any more */

@@ -135,6 +135,7 @@ struct sl_process_packet {
         int32_t status;
         uint32_t writable;      /* of MAP: predictions may be written there */
         uint32_t lacks_sandbox; /* of READY: the host has not all that it closes with; the text says what */
+        uint32_t n_gpus;        /* of READY, to who asked whether a GPU can be used: there are so many; 0: that is not known */
         char text[SL_FAULT_BYTES];
 };
 

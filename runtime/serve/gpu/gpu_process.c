@@ -42,6 +42,7 @@ struct process {
         struct sl_gpu gpu;
         struct sl_gpu_programs *programs;
         struct sl_gpu_choosers choosers;
+        uint32_t n_gpus;            /* of this host; 0: that is not known */
         int fault;                  /* why there is no device; 0: there is one */
         struct sl_error fault_text; /* in words */
         uint32_t n_seats;
@@ -73,6 +74,7 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
 {
         int r = sl_cuda_driver_open(NULL, &p->driver, error);
 
+        p->n_gpus = r == 0 ? sl_cuda_device_count(&p->driver) : 0;
         if (r == 0)
                 r = sl_cuda_device_open(&p->driver, number, &p->device, error);
         if (r == 0)
@@ -113,8 +115,9 @@ static void enter_sandbox(void)
 
 /* ---- workers that come and go ---- */
 
-static void answer(struct sl_gpu_attach *attach, int status, const char *why)
+static void answer(const struct process *p, struct sl_gpu_attach *attach, int status, const char *why)
 {
+        attach->link.n_gpus = p->n_gpus;
         sl_worker_link_ready(&attach->link, status, 0, status < 0 ? why : NULL);
         sl_worker_link_end(&attach->link);
 }
@@ -138,9 +141,9 @@ static void add_seat(struct process *p, struct sl_gpu_attach *attach)
         int r = 0;
 
         if (p->fault || attach->asks)
-                answer(attach, p->fault, p->fault_text.text);
+                answer(p, attach, p->fault, p->fault_text.text);
         else if (p->n_seats == SEATS_MAX)
-                answer(attach, -ENOMEM, "a GPU has room for 128 workers");
+                answer(p, attach, -ENOMEM, "a GPU has room for 128 workers");
         else
                 r = sl_gpu_seat_new(attach, p->programs, &p->seats[p->n_seats]);
         if (!p->fault && !attach->asks && r == 0 && p->n_seats < SEATS_MAX)

@@ -264,8 +264,11 @@ void sl_worker_link_answer(
 
 void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t first_ns, const char *text)
 {
-        struct sl_process_packet packet = {
-                .kind = SL_PROCESS_READY, .status = status, .first_ns = first_ns, .lacks_sandbox = status == 0 && text};
+        struct sl_process_packet packet = {.kind = SL_PROCESS_READY,
+                .status = status,
+                .first_ns = first_ns,
+                .lacks_sandbox = status == 0 && text,
+                .n_gpus = link->n_gpus};
 
         snprintf(packet.text, sizeof(packet.text), "%s", text ? text : "");
         if (sl_process_packet_send(link->fds.socket, &packet, sizeof(packet), -1) < 0)

@@ -2,9 +2,10 @@
 /*
  * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
  * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a
- * graph, from 1 on, at which the device is lost. While there is a file FAKE_CUDA_STANDS, nothing ends that is timed: who asks is
- * then called "timing". FAKE_CUDA_COUNTS names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it has the own kernels
- * and is cuDNN and cuBLASLt as well (fake_exports.c).
+ * graph, from 1 on, at which the device is lost; with FAKE_CUDA_ONLY=1 what is said of MAJOR, MEMORY and LOSE_AT holds for gpu:1
+ * alone. While there is a file FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then called "timing". FAKE_CUDA_COUNTS
+ * names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well
+ * (fake_exports.c).
  */
 #include "fake_counts.h"
 #include "fake_driver.h"
@@ -15,6 +16,7 @@
 #endif
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,6 +33,20 @@ static unsigned long long number(const char *name, unsigned long long standard)
         const char *text = getenv(name);
 
         return text ? strtoull(text, NULL, 10) : standard;
+}
+
+/* The process of a GPU has its number as the second argument. */
+static bool is_meant(void)
+{
+        const char *only = getenv("FAKE_CUDA_ONLY");
+        char line[512] = "";
+        FILE *file = only ? fopen("/proc/self/cmdline", "r") : NULL;
+        size_t bytes = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+        const char *command = line + strlen(line) + 1;
+
+        if (file)
+                fclose(file);
+        return !only || (command < line + bytes && strcmp(command, "gpu") == 0 && strcmp(command + 4, only) == 0);
 }
 
 #ifdef FAKE_CUDA_WHOLE
@@ -99,15 +115,17 @@ __attribute__((constructor)) static void begin(void)
 {
         struct fake_cuda_options options = fake_cuda_defaults();
 
+        bool meant = is_meant();
+
         options.n_devices = (int)number("FAKE_CUDA_DEVICES", 1);
-        options.major = (int)number("FAKE_CUDA_MAJOR", 9);
-        options.memory_bytes = number("FAKE_CUDA_MEMORY", 1ull << 30);
+        options.major = meant ? (int)number("FAKE_CUDA_MAJOR", 9) : 9;
+        options.memory_bytes = meant ? number("FAKE_CUDA_MEMORY", 1ull << 30) : 1ull << 30;
         options.stands = stands;
         know_kernels(&options);
         fake_cuda_begin(&options, &driver);
         if (getenv("FAKE_CUDA_COUNTS"))
                 count_in(getenv("FAKE_CUDA_COUNTS"));
-        if (getenv("FAKE_CUDA_LOSE_AT"))
+        if (meant && getenv("FAKE_CUDA_LOSE_AT"))
                 fake_cuda_fail(FAKE_CUDA_graph_launch, (uint32_t)number("FAKE_CUDA_LOSE_AT", 1), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the GPUs that a model is to have workers on can be used, asked before anything is made for it: of their processes, all at
+ * once, which are held meanwhile and until the load has ended.
+ *
+ *     named one by one    each of them has to be usable, or the load ends with the line that says why one is not
+ *     gpu:*               gpu:0 says how many there are; those that cannot be used are left out, as long as one can
+ *
+ * Control thread only; nothing waits.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "worker_set.h"
+
+struct sl_gpu_host;
+struct sl_gpu_hosts;
+
+struct sl_gpu_asks {
+        struct sl_gpu_hosts *hosts;
+        const char *program;
+        bool finds;       /* gpu:* */
+        uint32_t n, next; /* that are asked; whose answer is due */
+        struct sl_gpu_ask {
+                uint32_t gpu;
+                struct sl_gpu_host *host;
+                int answer_fd;         /* -1: it has answered */
+                struct sl_error fault; /* why it cannot be used; "": it can */
+        } list[SL_GPUS_MAX];
+};
+
+/* @program: as of a process executor. Return: 0; -errno with text. */
+int sl_gpu_asks_begin(struct sl_gpu_asks *asks, struct sl_gpu_hosts *hosts, const char *program, const struct sl_worker_set *set,
+        struct sl_error *error);
+
+/* Readable when the next answer is there; -1: none is awaited. */
+int sl_gpu_asks_fd(const struct sl_gpu_asks *asks);
+
+/* It is there. Return: 1: it was the last; 0: go on; -errno with text: the model cannot have its GPUs. */
+int sl_gpu_asks_advance(struct sl_gpu_asks *asks, struct sl_error *error);
+
+/* Those that can be used. Return: how many. */
+uint32_t sl_gpu_asks_usable(const struct sl_gpu_asks *asks, struct sl_gpu_let ret_lets[SL_GPUS_MAX]);
+
+/* Holds no process any more, and asks none. One that was never begun, all zeros, is fine. */
+void sl_gpu_asks_end(struct sl_gpu_asks *asks);
