@@ -424,6 +424,9 @@ Test(config, an_ensemble_has_members_a_rule_and_weights)
 static struct bad bad_models[] = {
         {"batch: 1\n", ":1:", "batch", "unknown key"},
         {"backend: gpu\n", ":1:", "backend", "not one of cpu, ref"},
+        {"batch_max: 4\ndevice: [gpu:0, gpu:0]\n", ":2:", "device", "gpu:0 is listed twice"},
+        {"device: [gpu:0, gpu:1, gpu:2]\ninstances: 22\n", ":1:", "device", "22 workers on each of 3 GPUs"},
+        {"device: gpu:x\n", ":1:", "device", "its number \"x\""},
         {"ensemble:\n  rule: mean\n", ":1:", "ensemble.members", "0 members"},
         {"ensemble:\n  members: [a]\n  rule: average\n", ":3:", "ensemble.rule", "average"},
         {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: [1]\n", ":4:", "ensemble.weights",

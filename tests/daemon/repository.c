@@ -333,3 +333,43 @@ Test(repository, the_stamp_changes_with_the_file_and_with_its_configuration_only
         folder_write(&folder, "a/1/model.onnx", "another model");
         cr_assert_neq(stamp(), configured);
 }
+
+/* Of one model, as its configuration has them. */
+static struct sl_worker_set workers_of(const char *yaml)
+{
+        struct sl_repository_scan *result;
+        struct sl_worker_set workers;
+        uint32_t n;
+
+        folder_write(&folder, "a/config.yaml", yaml);
+        result = scan();
+        workers = sl_repository_specs(result, &n)[0].workers;
+        sl_repository_scan_free(result);
+        return workers;
+}
+
+/* A worker on each for every one that there would be on one, the largest batches first; which GPUs they are is as their number. */
+Test(repository, a_model_has_workers_on_each_of_its_gpus)
+{
+        struct sl_worker_set workers;
+
+        model("a/1/model.onnx");
+        workers = workers_of("batch_max: 4\ndevice: [gpu:1, gpu:0/50%]\nbatch_sizes: [1, 4]\n");
+        uint64_t first = stamp();
+
+        cr_assert_eq(workers.n, 4);
+        for (uint32_t i = 0; i < 4; i++) {
+                cr_expect_eq(workers.wishes[i].batch_size, i < 2 ? 4 : 1);
+                cr_expect_str_eq(workers.wishes[i].gpu.name, i % 2 ? "gpu:0/50%" : "gpu:1");
+        }
+        workers = workers_of("batch_max: 4\ndevice: gpu:1\n");
+        cr_expect_eq(workers.n, 1);
+        cr_expect_eq(stamp(), first, "workers come and go while it serves");
+        workers = workers_of("batch_max: 4\ndevice: gpu:*\n");
+        cr_expect_eq(workers.n, 1, "how many there are is found out at the load");
+        cr_expect_eq(workers.wishes[0].gpu.gpu, SL_GPU_EACH);
+        cr_expect_neq(stamp(), first);
+        workers = workers_of("batch_max: 4\n");
+        cr_expect_neq(stamp(), first, "a plan for another kind of device");
+        cr_expect_str_eq(workers.wishes[0].gpu.name, "");
+}
