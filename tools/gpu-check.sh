@@ -305,7 +305,7 @@ run_part() {
 command_line="tools/gpu-check.sh $*"
 out=perf/results
 only="" quick="" seconds=5 failed=0
-zoo="vgg16 bert-base vit-small inceptionv3 xception resnext50 resnet50 densenet121 resnet18 googlenet minilm efficientnet-b0 mobilenetv2 squeezenet mobilenetv3 shufflenetv2 transformer-tiny lenet" # the long ones first
+zoo="vgg16 bert-base vit-small inceptionv3 xception resnext50 resnet50 densenet121 resnet18 googlenet lstm gru minilm efficientnet-b0 mobilenetv2 squeezenet mobilenetv3 shufflenetv2 transformer-tiny lenet" # the long ones first
 benchmarked="resnet50 bert-base" one=resnet50
 declare -A verdicts took
 

@@ -306,8 +306,9 @@ def xlnet(net, shape):
 # recurrent
 
 
-def lstm(net, layers=2, width=256, n_inputs=128, length=100, classes=64):
+def _recurrent(net, op, gates, layers, width, n_inputs, length, classes, **attributes):
     """Batch first, so turned before and after; the first states are zeros of the batch's size."""
+    states = 2 if op == "LSTM" else 1
     x = net.input("input", ["N", length, n_inputs])
     zeros_shape = net.op("Concat", [net.integers(1), net.batch_of(x), net.integers(width)], axis=0)
     zeros = net.op("Expand", [net.constant(np.zeros((1, 1, 1))), zeros_shape])
@@ -315,12 +316,21 @@ def lstm(net, layers=2, width=256, n_inputs=128, length=100, classes=64):
     for i in range(layers):
         n = n_inputs if i == 0 else width
         weights = [
-            net.weight(f"lstm.weight_ih{i}", net.normal((1, 4 * width, n), 2 / math.sqrt(n))),
-            net.weight(f"lstm.weight_hh{i}", net.normal((1, 4 * width, width), 1 / math.sqrt(width))),
-            net.weight(f"lstm.bias{i}", net.normal((1, 8 * width), 0.1)),
+            net.weight(f"{op.lower()}.weight_ih{i}", net.normal((1, gates * width, n), 2 / math.sqrt(n))),
+            net.weight(f"{op.lower()}.weight_hh{i}", net.normal((1, gates * width, width), 1 / math.sqrt(width))),
+            net.weight(f"{op.lower()}.bias{i}", net.normal((1, 2 * gates * width), 0.1)),
         ]
-        inputs = [value, *weights, "", zeros, zeros]
-        sequence, _, _ = net.op("LSTM", inputs, n_outputs=3, hidden_size=width)
+        inputs = [value, *weights, ""] + [zeros] * states
+        sequence = net.op(op, inputs, n_outputs=1 + states, hidden_size=width, **attributes)[0]
         value = net.op("Squeeze", [sequence, net.integers(1)])
     last = net.op("Gather", [net.op("Transpose", [value], perm=[1, 0, 2]), net.constant(-1, np.int64)], axis=1)
     net.output(net.gemm(last, width, classes, 0.2), "output", ["N", classes])
+
+
+def lstm(net, layers=2, width=256, n_inputs=128, length=100, classes=64):
+    _recurrent(net, "LSTM", 4, layers, width, n_inputs, length, classes)
+
+
+def gru(net, layers=2, width=256, n_inputs=128, length=100, classes=64):
+    """As PyTorch has it: the reset gate is applied behind the product."""
+    _recurrent(net, "GRU", 3, layers, width, n_inputs, length, classes, linear_before_reset=1)

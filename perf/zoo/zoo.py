@@ -56,6 +56,7 @@ ZOO = {
         "all-MiniLM-L6-v2, trained, dynamic sequence length S",
     ),
     "lstm": (sequence.lstm, "two layers of LSTM, 100 steps"),
+    "gru": (sequence.gru, "two layers of GRU, 100 steps"),
     "transformer-tiny": (
         lambda net: sequence.bert(net, sequence.Shape(2, 64, 4, 128, 16, vocabulary=1000)),
         "BERT cut down, 16 tokens",
