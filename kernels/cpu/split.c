@@ -18,6 +18,7 @@ struct question {
         double seconds;              /* of all of it */
         double weights;              /* bytes of constants */
         double scale[SL_AXIS_COUNT]; /* what parts along an axis took, of what they should; 0: they cannot be cut so */
+        double cut[SL_AXIS_COUNT][SL_TEAM_SIZE_COUNT]; /* cut_seconds() of teams of all sizes: each is asked for again and again */
 };
 
 static double bytes_of(const struct sl_node_desc *node)
@@ -155,27 +156,33 @@ static double cut_seconds(const struct question *q, uint32_t axis, uint32_t size
                travel_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
 }
 
+static void fill_cuts(struct question *q)
+{
+        for (uint32_t axis = SL_AXIS_NONE; axis < SL_AXIS_COUNT; axis++)
+                for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
+                        q->cut[axis][i] = cut_seconds(q, axis, sl_team_size_at(i));
+}
+
 /* By how much fewer parts must be faster: neighbours that are cut into as many are chains. */
 #define FEWER_MARGIN 0.05
 
 /*
- * Of a team of @size so many take part. More of them make shorter parts; but each part of some rows brings all weights, and all are
- * called.
+ * Of a team of the @size-th size so many take part, as a size too. More of them make shorter parts; but each part of some rows brings
+ * all weights, and all are called.
  */
 static uint32_t best_size(const struct question *q, uint32_t axis, uint32_t size)
 {
         uint32_t best = size;
 
-        for (uint32_t i = SL_TEAM_SIZE_COUNT; i-- > 0 && axis != SL_AXIS_NONE;)
-                if (sl_team_size_at(i) < best &&
-                        cut_seconds(q, axis, sl_team_size_at(i)) < (1 - FEWER_MARGIN) * cut_seconds(q, axis, best))
-                        best = sl_team_size_at(i);
+        for (uint32_t i = size; i-- > 0 && axis != SL_AXIS_NONE;)
+                if (q->cut[axis][i] < (1 - FEWER_MARGIN) * q->cut[axis][best])
+                        best = i;
         return best;
 }
 
 static double least_seconds(const struct question *q, uint32_t axis, uint32_t size)
 {
-        return cut_seconds(q, axis, best_size(q, axis, size));
+        return q->cut[axis][best_size(q, axis, size)];
 }
 
 static uint32_t best_axis(const struct question *q, uint32_t size)
@@ -201,7 +208,7 @@ static struct sl_split choose_split(const struct question *guess, const struct q
         if (axis == SL_AXIS_NONE)
                 return (struct sl_split){SL_AXIS_NONE, 0, 0, 0};
         units = guess->loop->units(guess->state, axis);
-        size = best_size(guess, axis, size);
+        size = sl_team_size_at(best_size(guess, axis, size));
         return (struct sl_split){(uint8_t)axis, (uint8_t)(units < size ? units : size), 0, 0};
 }
 
@@ -236,14 +243,18 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
 
         question.weights = weights_of(loop, source);
         question.seconds = whole_seconds(&question, source->node);
+        if (loop->units)
+                fill_cuts(&question);
         timed = question;
-        if (was_timed(source->times) && loop->units)
+        if (was_timed(source->times) && loop->units) {
                 use_times(&timed, source->times);
+                fill_cuts(&timed);
+        }
         ret_provision->seconds.whole = timed.seconds;
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT && loop->units; i++) {
                 struct sl_split *split = &ret_provision->splits[i];
 
-                *split = choose_split(&question, was_timed(source->times) ? &timed : NULL, sl_team_size_at(i));
+                *split = choose_split(&question, was_timed(source->times) ? &timed : NULL, i);
                 ret_provision->seconds.team[i] = cut_seconds(&timed, split->axis, split->members);
         }
 }
