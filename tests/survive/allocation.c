@@ -162,8 +162,10 @@ Test(allocation, changes_while_models_serve_and_no_request_is_lost)
                 cr_assert_str_eq(workers_of("mlp"), "1@all");
                 honest_expect_progress(honest[round % 3], 1);
         }
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
+                honest_expect_progress(honest[i], 1);
                 honest_stop(honest[i]);
+        }
         cr_expect_eq(world_count_log(&world, "event=model-replaced"), 0);
         cr_expect_geq(world_count_log(&world, "event=allocation-applied"), 2);
 }
@@ -224,8 +226,10 @@ Test(allocation, that_cannot_be_is_refused_and_changes_nothing)
                 many[i] = (struct starling_allotment){"lenet", "cpu:0", 1};
         cr_expect_eq(apply(many, 65, &error), -E2BIG, "%s", error.text);
         cr_expect_str_eq(workers_of("lenet"), before);
+        honest_expect_progress(honest, 1);
         cr_expect_eq(APPLY(&error, {"lenet", "cpu:0", 2}), 0, "nothing of a refused one is left: %s", error.text);
         cr_expect_str_eq(workers_of("lenet"), "2@0");
+        honest_expect_progress(honest, 1);
         honest_stop(honest);
 }
 
@@ -276,6 +280,7 @@ Test(allocation, whose_administrator_dies_on_the_way_goes_on_or_never_begins)
                 world_pause_us(100000);
         cr_expect_str_eq(workers_of("lenet"), "2@0");
         cr_expect_str_eq(workers_of("mlp"), "2@0");
+        honest_expect_progress(honest, 1);
         honest_stop(honest);
 }
 
@@ -355,8 +360,10 @@ Test(allocation, loses_a_core_while_models_serve_and_gets_it_back)
                 expect_soon("mlp", "2@1");
                 honest_expect_progress(honest[round % 2], 20);
         }
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
+                honest_expect_progress(honest[i], 1);
                 honest_stop(honest[i]);
+        }
 }
 
 static uint64_t address_space(void)

@@ -23,5 +23,5 @@ uint64_t honest_done(const struct honest *honest);
 /* Waits for @n more requests; fails after 60 s. */
 void honest_expect_progress(const struct honest *honest, uint64_t n);
 
-/* Ends and frees; fails when anything was wrong, or nothing was done. */
+/* Ends and frees; fails when anything was wrong, or nothing was done: honest_expect_progress() first, as it does not wait. */
 void honest_stop(struct honest *honest);

@@ -176,6 +176,7 @@ Test(resize, a_hangup_changes_the_number_of_workers_too)
         kill(world.pid, SIGHUP);
         world_expect_log(&world, "event=workers-changed");
         expect_workers(2);
+        honest_expect_progress(honest, 1);
         honest_stop(honest);
         expect_not_loaded_again();
 }
@@ -290,6 +291,7 @@ Test(resize, is_refused_with_the_numbers_where_memory_is_short_and_changes_nothi
         honest_expect_progress(honest, 50);
         reload(2);
         expect_workers(2);
+        honest_expect_progress(honest, 1);
         honest_stop(honest);
         expect_not_loaded_again();
 }
