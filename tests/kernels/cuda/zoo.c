@@ -191,6 +191,11 @@ Test(lenet, is_planned_for_a_gpu)
         expect_planned("lenet");
 }
 
+Test(gru, is_planned_for_a_gpu)
+{
+        expect_planned("gru");
+}
+
 Test(lstm, is_planned_for_a_gpu)
 {
         expect_planned("lstm");
@@ -259,7 +264,7 @@ Test(xception, is_planned_for_a_gpu)
 /* Each skeleton has a test above, or below. */
 Test(skeletons, are_all_tried)
 {
-        static const char *const tried[] = {"bert-base", "densenet121", "efficientnet-b0", "googlenet", "inceptionv3", "lenet",
+        static const char *const tried[] = {"bert-base", "densenet121", "efficientnet-b0", "googlenet", "gru", "inceptionv3", "lenet",
                 "lstm", "minilm", "mobilenetv2", "mobilenetv3", "resnet18", "resnet50", "resnext50", "shufflenetv2", "squeezenet",
                 "ssd-mobilenet", "transformer-tiny", "vgg16", "vit-small", "xception"};
         DIR *folder = opendir(SKELETONS);

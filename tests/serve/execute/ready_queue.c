@@ -35,22 +35,29 @@ static struct let *let_new(void)
         return let;
 }
 
+static void run(struct executor *executor)
+{
+        sl_claim_take(&executor->claim);
+        do {
+                executor->runs++;
+                executor->taken = atomic_load_explicit(&executor->given, memory_order_relaxed);
+        } while (!sl_claim_end(&executor->claim));
+}
+
+/* The end is looked at before the queue: what was put before it is still taken. */
 static void *serve(void *argument)
 {
         struct let *let = argument;
-        struct executor *executor;
+        bool ends;
 
-        while ((executor = sl_ready_take(&let->ready)) || !atomic_load(&let->ends)) {
-                if (!executor) {
-                        sl_relax();
-                        continue;
-                }
-                sl_claim_take(&executor->claim);
-                do {
-                        executor->runs++;
-                        executor->taken = atomic_load_explicit(&executor->given, memory_order_relaxed);
-                } while (!sl_claim_end(&executor->claim));
-        }
+        do {
+                struct executor *executor;
+
+                ends = atomic_load(&let->ends);
+                while ((executor = sl_ready_take(&let->ready)))
+                        run(executor);
+                sl_relax();
+        } while (!ends);
         return NULL;
 }
 
