@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fiber runs threads of the block one after the other until one of them waits; another one goes on with the rest then. When all
- * threads have ended or wait, those whose barrier is complete are let go.
+ * threads have ended or wait, those whose barrier is complete are let go. Blocks are short and many, so fibers are kept from one launch
+ * to the next, and a switch makes no system call, as swapcontext() does.
  */
 #include "block.h"
 
@@ -9,11 +10,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <ucontext.h>
 
 #define THREADS_MAX 1024
 #define WARP        32
 #define STACK_BYTES 65536
+#define SAVED       6 /* registers, by host_switch_stack() */
 
 struct host_index threadIdx, blockIdx, blockDim, gridDim;
 void *host_shared;
@@ -28,7 +29,7 @@ struct thread {
 };
 
 struct fiber {
-        ucontext_t context;
+        void *pointer; /* of its stack, while it does not run */
         char *stack;
         struct fiber *next_idle;
 };
@@ -40,8 +41,30 @@ static struct {
         uint32_t n_threads, next, running;
         struct thread threads[THREADS_MAX];
         struct fiber *current, *idle;
-        ucontext_t scheduler;
+        void *scheduler; /* pointer of its stack, while a fiber runs */
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Leaves what a call keeps on the stack, whose pointer goes to @ret_pointer, and returns to whoever left the stack at @pointer so. */
+void host_switch_stack(void **ret_pointer, void *pointer);
+__asm__(".text\n"
+        ".type host_switch_stack, @function\n"
+        "host_switch_stack:\n"
+        "        pushq %rbp\n"
+        "        pushq %rbx\n"
+        "        pushq %r12\n"
+        "        pushq %r13\n"
+        "        pushq %r14\n"
+        "        pushq %r15\n"
+        "        movq %rsp, (%rdi)\n"
+        "        movq %rsi, %rsp\n"
+        "        popq %r15\n"
+        "        popq %r14\n"
+        "        popq %r13\n"
+        "        popq %r12\n"
+        "        popq %rbx\n"
+        "        popq %rbp\n"
+        "        ret\n"
+        ".size host_switch_stack, . - host_switch_stack\n");
 
 static void enter_thread(uint32_t i)
 {
@@ -61,13 +84,13 @@ static void fiber_main(void)
                 }
                 host.current->next_idle = host.idle;
                 host.idle = host.current;
-                swapcontext(&host.current->context, &host.scheduler);
+                host_switch_stack(&host.current->pointer, host.scheduler);
         }
 }
 
 static void *allocate(size_t bytes)
 {
-        void *memory = calloc(1, bytes);
+        void *memory = malloc(bytes);
 
         if (!memory) {
                 fprintf(stderr, "no memory for %zu bytes\n", bytes);
@@ -76,26 +99,33 @@ static void *allocate(size_t bytes)
         return memory;
 }
 
-static void fiber_init(struct fiber *fiber)
+static struct fiber *fiber_new(void)
 {
+        struct fiber *fiber = allocate(sizeof(*fiber));
+        void **top;
+
         fiber->stack = allocate(STACK_BYTES);
-        getcontext(&fiber->context);
-        fiber->context.uc_stack.ss_sp = fiber->stack;
-        fiber->context.uc_stack.ss_size = STACK_BYTES;
-        makecontext(&fiber->context, fiber_main, 0);
+        top = (void **)(void *)(fiber->stack + STACK_BYTES);
+        *--top = NULL; /* where a call of fiber_main() would return to */
+        *--top = (void *)fiber_main;
+        for (int i = 0; i < SAVED; i++)
+                *--top = NULL;
+        fiber->pointer = top;
+        return fiber;
 }
 
 static struct fiber *take_fiber(void)
 {
-        struct fiber *fiber = host.idle ? host.idle : allocate(sizeof(*fiber));
+        struct fiber *fiber = host.idle;
 
+        if (!fiber)
+                return fiber_new();
         host.idle = fiber->next_idle;
-        if (!fiber->stack)
-                fiber_init(fiber);
         return fiber;
 }
 
-static void free_fibers(void)
+/* When the program ends, or the library that this is in is closed. */
+__attribute__((destructor)) static void free_fibers(void)
 {
         while (host.idle) {
                 struct fiber *fiber = host.idle;
@@ -109,7 +139,7 @@ static void free_fibers(void)
 static void resume(struct fiber *fiber)
 {
         host.current = fiber;
-        swapcontext(&host.scheduler, &fiber->context);
+        host_switch_stack(&host.scheduler, fiber->pointer);
 }
 
 static void wait_as(enum state state)
@@ -118,7 +148,7 @@ static void wait_as(enum state state)
         struct fiber *fiber = host.current;
 
         host.threads[me].state = state;
-        swapcontext(&fiber->context, &host.scheduler);
+        host_switch_stack(&fiber->pointer, host.scheduler);
         enter_thread(me);
 }
 
@@ -209,12 +239,13 @@ void host_run(void (*thread)(const void *argument), struct host_index grid, stru
         }
         gridDim = grid;
         blockDim = block;
-        host_shared = allocate(shared_bytes ? shared_bytes : 1);
+        host_shared = calloc(1, shared_bytes ? shared_bytes : 1);
+        if (!host_shared)
+                abort();
         for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
                 for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
                         for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++)
                                 run_block();
         free(host_shared);
-        free_fibers();
         pthread_mutex_unlock(&host.lock);
 }
