@@ -25,8 +25,8 @@ struct sl_error;
         X(bf16, 380e9, "operations/s", "the same of bfloat16, stored as that")                                                     \
         X(weights, 13e9, "bytes/s", "a matrix that comes from memory, panel by panel, under a product of few rows")                \
         X(stream, 17e9, "bytes/s", "a matrix from memory that one row passes by, as it is read best")                              \
-        X(abreast, 1, "share", "what one row gains that reads four panels of a matrix from memory side by side")                 \
-        X(fetched, 1, "share", "what four rows gain when software fetches such a matrix ahead")                                   \
+        X(abreast, 1, "share", "what one row gains that reads four panels of a matrix from memory side by side")                   \
+        X(fetched, 1, "share", "what four rows gain when software fetches such a matrix ahead")                                    \
         X(shared, 60e9, "bytes/s", "matrices from memory that all cores read at once, one row passing by each: together")          \
         X(far, 30e9, "bytes/s", "read and written: what is several times as large as the L2 cache")                                \
         X(near, 100e9, "bytes/s", "the same of what lies in the L2 cache")                                                         \

@@ -30,14 +30,16 @@
 #define FEW_ROWS     8
 #define PASSING_ROWS 4
 
-#define RUNS_MAX  15
-#define COLD_RUNS 5
+#define RUNS_MAX 15
+
+/* Pieces of the matrix that are read once from memory, each of 3 MiB: more than stays in an L2 cache. */
+#define PIECE_COLUMNS 384
+#define PIECES        10
 
 struct bench {
         float *matrix, *rows, *result; /* packed; DEPTH for each of FEW_ROWS, or NEAR_DEPTH of NEAR_ROWS; what they become */
         int64_t n;                     /* floats that a loop over the matrix reads */
         struct sl_gemm_reading reading;
-        bool is_cold; /* each run reads the matrix from memory */
 };
 
 static int by_value(const void *a, const void *b)
@@ -56,14 +58,6 @@ static double now_seconds(void)
         return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Out of all caches: the last one of some processors holds all of the matrix. */
-static void forget_matrix(const struct bench *bench)
-{
-        for (int64_t i = 0; i < FLOATS; i += SL_LINE_BYTES / (int64_t)sizeof(float))
-                _mm_clflush(bench->matrix + i);
-        _mm_mfence();
-}
-
 /* Median seconds of @runs, the first of which is not counted. */
 static double median(const struct bench *bench, void (*run)(const struct bench *bench), int runs)
 {
@@ -71,11 +65,8 @@ static double median(const struct bench *bench, void (*run)(const struct bench *
 
         run(bench);
         for (int i = 0; i < runs; i++) {
-                double start;
+                double start = now_seconds();
 
-                if (bench->is_cold)
-                        forget_matrix(bench);
-                start = now_seconds();
                 run(bench);
                 seconds[i] = now_seconds() - start;
         }
@@ -106,11 +97,6 @@ static void run_near_product(const struct bench *bench)
 static void run_product(const struct bench *bench)
 {
         multiply(bench, FEW_ROWS, DEPTH, COLUMNS, true);
-}
-
-static void run_passing_rows(const struct bench *bench)
-{
-        multiply(bench, PASSING_ROWS, DEPTH, COLUMNS, true);
 }
 
 static void run_row(const struct bench *bench)
@@ -170,21 +156,42 @@ static void measure_precisions(struct sl_core_figures *figures)
         figures->bf16 = sl_cpu_two_digits(bf16 > 0 ? bf16 : figures->flops);
 }
 
-/* What reading so gains: above 1 it is faster. */
-static double gain(struct bench *bench, void (*run)(const struct bench *bench), struct sl_gemm_reading reading)
+/* Out of all caches: the last one of some processors holds all of the matrix. */
+static void forget_matrix(const struct bench *bench)
 {
-        struct bench other = *bench;
+        for (int64_t i = 0; i < FLOATS; i += SL_LINE_BYTES / (int64_t)sizeof(float))
+                _mm_clflush(bench->matrix + i);
+        _mm_mfence();
+}
 
-        other.reading = reading;
-        return median(bench, run, COLD_RUNS) / median(&other, run, COLD_RUNS);
+static double piece_seconds(const struct bench *bench, int64_t piece, int64_t rows, struct sl_gemm_reading reading)
+{
+        struct bench part = *bench;
+        double start = now_seconds();
+
+        part.matrix += piece * PIECE_COLUMNS * DEPTH;
+        part.reading = reading;
+        multiply(&part, rows, DEPTH, PIECE_COLUMNS, true);
+        return now_seconds() - start;
+}
+
+/* What so many rows gain that read so: above 1 it is faster. Pieces are read one way and the other way in turns. */
+static double gain(const struct bench *bench, int64_t rows, struct sl_gemm_reading reading)
+{
+        double gains[PIECES / 2];
+
+        forget_matrix(bench);
+        for (int64_t i = 0; i < PIECES / 2; i++)
+                gains[i] = piece_seconds(bench, 2 * i, rows, (struct sl_gemm_reading){0}) /
+                           piece_seconds(bench, 2 * i + 1, rows, reading);
+        qsort(gains, PIECES / 2, sizeof(*gains), by_value);
+        return gains[PIECES / 4];
 }
 
 static void measure_reading(struct bench *bench, struct sl_core_figures *figures)
 {
-        bench->is_cold = true;
-        figures->abreast = sl_cpu_two_digits(gain(bench, run_row, (struct sl_gemm_reading){.abreast = true}));
-        figures->fetched = sl_cpu_two_digits(gain(bench, run_passing_rows, (struct sl_gemm_reading){.fetched = true}));
-        bench->is_cold = false;
+        figures->abreast = sl_cpu_two_digits(gain(bench, 1, (struct sl_gemm_reading){.abreast = true}));
+        figures->fetched = sl_cpu_two_digits(gain(bench, PASSING_ROWS, (struct sl_gemm_reading){.fetched = true}));
         bench->reading = sl_gemm_reading(figures);
         figures->stream = sizeof(float) * (double)FLOATS / median(bench, run_row, 7);
 }
@@ -222,12 +229,7 @@ int sl_cpu_measure(struct sl_target *ret_target)
         bench = (struct bench){.matrix = matrix, .rows = rows, .result = result};
         measure_all(&bench, &figures);
         sl_cpu_measure_team(
-                &(struct sl_team_bench){.matrix = matrix,
-                        .row = rows,
-                        .result = result,
-                        .depth = DEPTH,
-                        .columns = COLUMNS,
-                        .reading = sl_gemm_reading(&figures)},
+                &(struct sl_team_bench){.matrix = matrix, .row = rows, .result = result, .depth = DEPTH, .columns = COLUMNS},
                 &figures);
         measure_precisions(&figures);
         figures.flops = sl_cpu_two_digits(figures.flops);

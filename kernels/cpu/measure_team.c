@@ -19,6 +19,7 @@
 
 struct exercise {
         const struct sl_team_bench *bench;
+        struct sl_gemm_reading reading;
         struct sl_team *team;
         uint32_t members;
         uint64_t calls;           /* of meet(); the owner's */
@@ -64,7 +65,7 @@ static void read_part(void *context, uint32_t index, uint32_t member)
                 .a_stride = bench->depth,
                 .c_stride = bench->columns,
                 .streams = true,
-                .reading = bench->reading});
+                .reading = exercise->reading});
 }
 
 static void read_all(struct exercise *exercise)
@@ -109,7 +110,7 @@ static uint32_t list_cpus(const cpu_set_t *set, int cpus[SL_TEAM_MEMBERS_MAX])
 
 void sl_cpu_measure_team(const struct sl_team_bench *bench, struct sl_core_figures *figures)
 {
-        struct exercise exercise = {.bench = bench};
+        struct exercise exercise = {.bench = bench, .reading = sl_gemm_reading(figures)};
         int cpus[SL_TEAM_MEMBERS_MAX];
         cpu_set_t before, first;
 

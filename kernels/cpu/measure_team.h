@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include "cpu/gemm/gemm.h"
-
 #include <stdint.h>
 
 struct sl_core_figures;
@@ -18,7 +16,6 @@ struct sl_team_bench {
         const float *matrix, *row;
         float *result;
         int64_t depth, columns;
-        struct sl_gemm_reading reading;
 };
 
 /* Fills @figures' barrier and shared; where there is one CPU, or no thread to be had, they stay as they are. */

@@ -16,7 +16,7 @@ struct sl_error;
 #define SL_CUDA_MODULE_NAME "libstarling_cuda.so"
 
 /* Of the table, of what it refers to, and of what program and module write for each other: plans, mailboxes. */
-#define SL_CUDA_MODULE_VERSION 3u
+#define SL_CUDA_MODULE_VERSION 4u
 
 struct sl_cuda_module {
         uint32_t version;    /* where it is in all versions */

@@ -109,8 +109,8 @@ Test(import_triton, what_has_no_counterpart_is_named_with_its_line)
         expect_note("1: sequence_batching: no counterpart");
         expect_note("2: preferred_batch_size: ");
         expect_note("3: max_queue_delay_microseconds: ");
-        expect_note("4: kind: workers run on CPU cores");
-        expect_note("4: gpus: ");
+        expect_note("4: kind: workers run on CPU cores, unless device in config.yaml names a GPU");
+        expect_note("4: gpus: device: [gpu:N, ...] names GPUs");
         expect_note("5: reshape: ");
         expect_note("6: default_model_filename: ");
         expect_note("7: zebra: not known");

@@ -157,28 +157,10 @@ static void use_module(void)
 
 static uint32_t count_processes(const char *command, pid_t *ret_pid)
 {
-        char path[64], line[256];
-        uint32_t n = 0;
-        int pid;
-        FILE *children;
+        struct world_child child = {0};
+        uint32_t n = world_find_children(&world, command, &child, 1);
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world.pid, world.pid);
-        children = fopen(path, "r");
-        cr_assert(children);
-        while (fscanf(children, "%d", &pid) == 1) {
-                snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-                FILE *file = fopen(path, "r");
-                size_t bytes = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
-
-                line[bytes] = 0;
-                if (bytes && strcmp(line + strlen(line) + 1, command) == 0) {
-                        n++;
-                        *ret_pid = pid;
-                }
-                if (file)
-                        fclose(file);
-        }
-        fclose(children);
+        *ret_pid = child.pid;
         return n;
 }
 
@@ -516,6 +498,17 @@ static void add_wide_model(const char *name, const char *config)
         builder_free(b);
 }
 
+static void expect_placed(const struct guest *guest)
+{
+        struct starling_error error = {""};
+        struct starling_model *model;
+
+        cr_assert_eq(starling_model_open(guest->client, "placed", &model, &error), 0, "%s", error.text);
+        for (uint32_t i = 1; i < 9; i++)
+                expect_twice(guest, model, i, 1);
+        starling_model_close(model);
+}
+
 Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
 {
         struct starling_error error = {""};
@@ -532,10 +525,7 @@ Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
         guest_enter(&guest);
         cr_expect_lt(starling_model_open(guest.client, "refused", &model, &error), 0);
         cr_expect_not_null(strstr(error.text, "\"doubled\" (Mul)"), "%s", error.text);
-        cr_assert_eq(starling_model_open(guest.client, "placed", &model, &error), 0, "%s", error.text);
-        for (uint32_t i = 1; i < 9; i++)
-                expect_twice(&guest, model, i, 1);
-        starling_model_close(model);
+        expect_placed(&guest);
         guest_leave(&guest);
         world_stop(&world);
 }
@@ -568,7 +558,6 @@ Test(module_gpu, that_are_several_leave_it_to_as_many_workers_on_the_cpu_as_each
 {
         struct starling_client *admin;
         struct starling_error error = {""};
-        struct starling_model *model;
         struct guest guest;
         pid_t pid;
 
@@ -586,10 +575,7 @@ Test(module_gpu, that_are_several_leave_it_to_as_many_workers_on_the_cpu_as_each
         starling_close(admin);
         cr_expect(strstr(world_log(&world), "event=workers-changed model=placed version=1 workers=3"), "%s", world_log(&world));
         guest_enter(&guest);
-        cr_assert_eq(starling_model_open(guest.client, "placed", &model, &error), 0, "%s", error.text);
-        for (uint32_t i = 1; i < 9; i++)
-                expect_twice(&guest, model, i, 1);
-        starling_model_close(model);
+        expect_placed(&guest);
         guest_leave(&guest);
         world_stop(&world);
         unsetenv("FAKE_CUDA_DEVICES");

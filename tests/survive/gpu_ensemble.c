@@ -398,27 +398,9 @@ Test(gpu_ensemble, whose_requests_are_late_or_cancelled_leaves_nothing_behind)
 
 static pid_t gpu_process(void)
 {
-        char path[64], line[256];
-        pid_t found = 0;
-        int pid;
-        FILE *children;
+        struct world_child child;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world.pid, world.pid);
-        children = fopen(path, "r");
-        cr_assert(children);
-        while (fscanf(children, "%d", &pid) == 1) {
-                snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-                FILE *file = fopen(path, "r");
-                size_t bytes = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
-
-                line[bytes] = 0;
-                if (bytes && strcmp(line + strlen(line) + 1, "gpu") == 0)
-                        found = pid;
-                if (file)
-                        fclose(file);
-        }
-        fclose(children);
-        return found;
+        return world_find_children(&world, "gpu", &child, 1) ? child.pid : 0;
 }
 
 static void try_kills(const char *on_crash)

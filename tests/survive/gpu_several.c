@@ -75,34 +75,18 @@ static struct starling_model *open_model(const char *name)
 /* The process of each GPU; 0: it has none. Return: how many there are. */
 static uint32_t find_processes(pid_t ret_pids[GPUS])
 {
-        char path[64], line[256];
-        uint32_t n = 0;
-        FILE *children;
-        int pid;
+        struct world_child children[GPUS];
+        uint32_t n = world_find_children(&world, "gpu", children, GPUS);
 
+        cr_assert_leq(n, GPUS);
         memset(ret_pids, 0, GPUS * sizeof(*ret_pids));
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world.pid, world.pid);
-        children = fopen(path, "r");
-        cr_assert(children);
-        while (fscanf(children, "%d", &pid) == 1) {
-                snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-                FILE *file = fopen(path, "r");
-                size_t bytes = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+        for (uint32_t i = 0; i < n; i++) {
+                uint32_t gpu = (uint32_t)atoi(children[i].argument);
 
-                if (file)
-                        fclose(file);
-                line[bytes] = 0;
-                const char *command = line + strlen(line) + 1;
-                if (bytes && command < line + bytes && strcmp(command, "gpu") == 0) {
-                        uint32_t gpu = (uint32_t)atoi(command + 4);
-
-                        cr_assert_lt(gpu, GPUS);
-                        cr_assert_eq(ret_pids[gpu], 0, "gpu:%u has two processes", gpu);
-                        ret_pids[gpu] = pid;
-                        n++;
-                }
+                cr_assert_lt(gpu, GPUS);
+                cr_assert_eq(ret_pids[gpu], 0, "gpu:%u has two processes", gpu);
+                ret_pids[gpu] = children[i].pid;
         }
-        fclose(children);
         return n;
 }
 

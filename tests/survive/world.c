@@ -316,6 +316,46 @@ void world_expect_log(struct world *world, const char *wanted)
         cr_assert_fail("no \"%s\" in the log:\n%s", wanted, world_log(world));
 }
 
+/* Those of /proc/PID/cmdline are terminated one by one. False: the process is gone, or has another command. */
+static bool read_child(pid_t pid, const char *command, struct world_child *ret_child)
+{
+        char path[64], line[256] = "", *word;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+        file = fopen(path, "r");
+        if (!file)
+                return false;
+        (void)!fread(line, 1, sizeof(line) - 2, file);
+        line[sizeof(line) - 1] = 0;
+        fclose(file);
+        word = line + strnlen(line, sizeof(line) - 2) + 1;
+        if (strcmp(word, command) != 0)
+                return false;
+        *ret_child = (struct world_child){.pid = pid};
+        if (word + strlen(word) + 1 < line + sizeof(line))
+                snprintf(ret_child->argument, sizeof(ret_child->argument), "%.31s", word + strlen(word) + 1);
+        return true;
+}
+
+uint32_t world_find_children(const struct world *world, const char *command, struct world_child *ret_children, uint32_t max)
+{
+        struct world_child child;
+        char path[64];
+        uint32_t n = 0;
+        FILE *children;
+        pid_t pid;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
+        children = fopen(path, "r");
+        cr_assert(children);
+        while (fscanf(children, "%d", &pid) == 1)
+                if (read_child(pid, command, &child) && n++ < max)
+                        ret_children[n - 1] = child;
+        fclose(children);
+        return n;
+}
+
 uint32_t world_count_log(struct world *world, const char *wanted)
 {
         uint32_t n = 0;

@@ -75,6 +75,13 @@ const char *world_log(struct world *world);
 void world_expect_log(struct world *world, const char *text);
 uint32_t world_count_log(struct world *world, const char *text);
 
+/* Processes of the runtime that it has started as PROGRAM COMMAND [ARGUMENT]. Return: how many; of more than @max the first. */
+struct world_child {
+        pid_t pid;
+        char argument[32]; /* "": none */
+};
+uint32_t world_find_children(const struct world *world, const char *command, struct world_child *ret_children, uint32_t max);
+
 /* What the runtime holds: it must be the same before and after clients came and went. */
 struct footprint {
         uint32_t fds, mappings, clients, in_flight;

@@ -139,7 +139,9 @@ static void note_instances(struct translation *t, const struct pbtxt_field *grou
 {
         for (const struct pbtxt_field *field = group->first; field; field = field->next)
                 if (!strcmp(field->name, "kind") && !strcmp(field->value ? field->value : "", "KIND_GPU"))
-                        note(t, field, "workers run on CPU cores");
+                        note(t, field, "workers run on CPU cores, unless device in config.yaml names a GPU");
+                else if (!strcmp(field->name, "gpus"))
+                        note(t, field, "device: [gpu:N, ...] names GPUs");
                 else if (strcmp(field->name, "count") != 0 && strcmp(field->name, "kind") != 0 && strcmp(field->name, "name") != 0)
                         note(t, field, "of an instance group: no counterpart");
 }

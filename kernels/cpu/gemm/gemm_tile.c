@@ -72,7 +72,8 @@ struct block {
         int64_t b_bytes;        /* from panel to panel */
         const char *ahead;      /* what is fetched into the L2 cache meanwhile */
         int64_t ahead_lines;    /* for every UNROLLED of depth */
-        bool passes, fetched;   /* b comes from memory and goes by once: each of its panels is fetched a little ahead */
+        bool passes;            /* b comes from memory and goes by once: each of its panels is fetched a little ahead, */
+        bool fetched;           /* under several rows, and halves, where this is set */
         bool starts;            /* with the bias, else with what c holds */
         bool floors, caps;      /* in the end: at least, at most */
         bool whole;             /* all columns are there: no lanes are masked. Never with AVX-512, where a mask costs nothing */
@@ -185,7 +186,7 @@ INLINE void run_block(
         const char *b[4];
         sl_vector sums[SUMS_MAX];
         const int64_t ahead_lines = k->ahead_lines;
-        const bool passes = k->passes && ((n_rows == 1 && element == ELEMENT_F32) || k->fetched);
+        const bool fetches = k->passes && ((n_rows == 1 && element == ELEMENT_F32) || k->fetched);
         const char *ahead = k->ahead, *residual = (const char *)k->residual;
         const char *c = (const char *)k->c, *c_end = c + n_rows * c_bytes;
 
@@ -227,7 +228,7 @@ INLINE void run_block(
                         }
                         for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                                 _mm_prefetch(ahead, _MM_HINT_T1);
-                        if (passes)
+                        if (fetches)
 #pragma GCC unroll 4
                                 for (int i = 0; i < n_panels; i++)
 #pragma GCC unroll 8

@@ -80,19 +80,19 @@ void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint32_t samples, 
 }
 
 /* Who was never tried is expected to take as long as a worker. */
+static const struct sl_service_time *times_of(const struct sl_model *model)
+{
+        return sl_service_time_ns(&model->gauge.time, 1) ? &model->gauge.time : &model->service_time;
+}
+
 uint64_t sl_inline_ns(const struct sl_model *model, uint32_t samples)
 {
-        uint64_t ns = sl_service_time_ns(&model->gauge.time, samples);
-
-        return ns ? ns : sl_service_time_ns(&model->service_time, samples);
+        return sl_service_time_ns(times_of(model), samples);
 }
 
 uint32_t sl_inline_samples(const struct sl_model *model, uint64_t limit_ns)
 {
-        const struct sl_service_time *own = &model->gauge.time;
-
-        return sl_service_time_samples(
-                sl_service_time_ns(own, 1) ? own : &model->service_time, limit_ns, model->inliner->batch_max);
+        return sl_service_time_samples(times_of(model), limit_ns, model->inliner->batch_max);
 }
 
 bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit)

@@ -7,6 +7,9 @@
  *                       no longer than SL_INLINE_ALONE_NS with denormal numbers
  *     a segment is      when so many samples are expected to take all its members together no longer than `inline_us`, and their
  *                       slowest recent jobs together took no longer than twice that
+ *     what is expected  is the moving average of what the dispatcher took, at first what the trial did. A worker's job, on a core that others
+ *                       may have, counts where it took less; else the average falls by one part in 32 towards the trial's, so that a model
+ *                       which the dispatcher computed slowly while its own core was not free is tried again
  *     the only request  in flight, as one segment, has SL_INLINE_ALONE_NS in place of `inline_us`, where those who wait have all cores but
  *                       the dispatcher's: a worker would have to take one from them first
  *     a slow job        of more than twice `inline_us` ends it for its model at once, until the slowest is below `inline_us` again;
@@ -15,9 +18,6 @@
  *                       was: whoever computes is preempted once in a while
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
  *                       a worker: that long the dispatcher is away at most. Answers are harvested after each `inline_us` of it
- *     what is expected  is the moving average of what the dispatcher took, at first what the trial did. A worker's job, on a core that others
- *                       may have, counts where it took less; else the average falls by one part in 32 towards the trial's, so that a model
- *                       which the dispatcher computed slowly while its own core was not free is tried again
  *     what is left      is the next pass's where that has done it before a woken thread would run (SL_LIGHT_NS), or in less time than the
  *                       calls take that wake its workers (SL_WAKE_CALL_NS each), and of an only request as long as it is that; otherwise
  *                       it goes to the workers, and so does all else
@@ -41,9 +41,9 @@ struct sl_model;
 struct sl_inline_gauge {
         struct sl_service_time time; /* of the dispatcher's jobs */
         uint64_t tried_ns;           /* a sample; 0: none was */
-        uint64_t slowest_ns; /* of recent jobs; 0: none */
-        uint64_t credit_ns;  /* so long may a slow one have taken that is forgiven */
-        bool slow;           /* one took more than twice the limit, and the slowest is not below the limit yet */
+        uint64_t slowest_ns;         /* of recent jobs; 0: none */
+        uint64_t credit_ns;          /* so long may a slow one have taken that is forgiven */
+        bool slow;                   /* one took more than twice the limit, and the slowest is not below the limit yet */
 };
 
 struct sl_inline_limit {

@@ -10,6 +10,8 @@
 #include "cpu/base/isa.h"
 #include "cpu/gemm/epilogue.h"
 
+#include "target.h"
+
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
@@ -217,7 +219,7 @@ Test(cpu_gemm, a_row_has_the_same_bits_among_any_number_of_rows)
 }
 
 /* The same product, of a matrix in halves and of the same numbers in float32. */
-static void check_narrow(uint32_t dtype, const int64_t shape[3], bool streams)
+static void check_narrow(uint32_t dtype, const int64_t shape[3], bool streams, struct sl_gemm_reading reading)
 {
         static const struct sl_cpu_epilogue epilogue = {-INFINITY, 0.75f, SL_ACT_GELU_ERF, 0, true};
         int64_t rows = shape[0], depth = shape[1], columns = shape[2], elements = sl_gemm_packed_floats(depth, columns);
@@ -238,6 +240,7 @@ static void check_narrow(uint32_t dtype, const int64_t shape[3], bool streams)
         gemm.b = NULL;
         gemm.narrow = narrow;
         gemm.narrow_dtype = dtype;
+        gemm.reading = reading;
         gemm.c = got;
         sl_gemm_run(&gemm);
         cr_expect_arr_eq(want, got, (size_t)(rows * columns) * sizeof(float), "%s, %d x %d x %d", sl_dtype_name(dtype), (int)rows,
@@ -264,10 +267,39 @@ Test(cpu_gemm, halves_give_the_bits_of_the_same_numbers_in_float32)
 
                 for (int64_t rows = 1; rows <= 30; rows++)
                         for (size_t n = 0; n < sizeof(columns) / sizeof(columns[0]); n++)
-                                check_narrow(dtype, (int64_t[]){rows, 3 + rows % 5, columns[n]}, rows % 2);
+                                check_narrow(dtype, (int64_t[]){rows, 3 + rows % 5, columns[n]}, rows % 2, (struct sl_gemm_reading){0});
                 for (size_t k = 0; k < sizeof(large) / sizeof(large[0]); k++)
-                        check_narrow(dtype, large[k], k % 4 != 3);
+                        check_narrow(dtype, large[k], k % 4 != 3, (struct sl_gemm_reading){0});
         }
+}
+
+/* Columns of a matrix in halves that no L2 cache holds, and some that fill no panel. */
+Test(cpu_gemm, how_a_matrix_that_passes_is_read_changes_no_bits)
+{
+        enum { DEPTH = 1024 };
+        int64_t columns = sl_gemm_resident_bytes() / (DEPTH * (int64_t)sizeof(uint16_t)) + 150;
+
+        if (!sl_cpu_has_f16c())
+                cr_skip_test("this processor does not widen float16");
+        for (int64_t rows = 1; rows <= SL_GEMM_PASSING_ROWS; rows++) {
+                cr_assert(sl_gemm_passes(rows, DEPTH * columns * (int64_t)sizeof(uint16_t)));
+                for (uint32_t i = 0; i < 4; i++)
+                        check_narrow(i & 1 ? SL_DTYPE_BF16 : SL_DTYPE_F16, (int64_t[]){rows, DEPTH, columns}, true,
+                                (struct sl_gemm_reading){.abreast = i & 1, .fetched = i & 2});
+        }
+}
+
+Test(cpu_gemm, what_gains_as_much_as_noise_is_not_read_so)
+{
+        struct sl_core_figures core = sl_target_typical.core;
+        struct sl_gemm_reading reading = sl_gemm_reading(&core);
+
+        cr_expect(!reading.abreast && !reading.fetched);
+        core.abreast = core.fetched = 1.1;
+        reading = sl_gemm_reading(&core);
+        cr_expect(reading.abreast && reading.fetched);
+        reading = sl_gemm_reading(NULL);
+        cr_expect(!reading.abreast && !reading.fetched, "nobody measured");
 }
 
 Test(cpu_gemm, a_number_that_float16_has_no_room_for_is_refused)

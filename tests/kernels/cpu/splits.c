@@ -80,6 +80,16 @@ Test(cpu_splits, what_waits_for_a_bandwidth_that_cores_share_is_computed_alone)
         cr_expect_eq(split_of(product, &core).members, 0);
 }
 
+/* Two cores bring 1.6 times as much: halves of it are still shorter, whatever the weights lie in. */
+Test(cpu_splits, weights_count_as_they_are_packed)
+{
+        struct sl_core_figures core = sl_target_typical.core;
+
+        core.shared = 1.6 * core.stream;
+        cr_expect_eq(split_of("MatMul 1x1024 1024x4096 packed", &core).members, 2);
+        cr_expect_eq(split_of("MatMul 1x1024 1024x4096 packed weights:f16", &core).members, 2);
+}
+
 /* Each part of some rows brings all weights, each part of some columns its own. */
 Test(cpu_splits, few_weights_a_second_are_cut_along_their_columns)
 {

@@ -33,7 +33,7 @@ Test(cuda_module, of_this_program_is_taken)
 Test(cuda_module, of_another_version_is_refused)
 {
         expect_refused(
-                MADE "/made-module-newer.so", -EPROTONOSUPPORT, "made-module-newer.so has version 99, and this program wants 3");
+                MADE "/made-module-newer.so", -EPROTONOSUPPORT, "made-module-newer.so has version 99, and this program wants 4");
 }
 
 Test(cuda_module, of_another_release_is_refused)
