@@ -41,12 +41,12 @@ build() {
         printf 'built: %s\n' "$preset"
 }
 
-# run_tests PRESET JOBS [ctest arguments]: counts what ctest counts, and prints what was not tried and why. Three jobs keep two cores
-# busy, as many tests sleep; under AddressSanitizer they compute.
+# run_tests PRESET [ctest arguments]: counts what ctest counts, and prints what was not tried and why. Three jobs keep two cores
+# busy, as many tests sleep.
 run_tests() {
-        local preset=$1 jobs=$2 log=build/$1-tests.log summary
-        shift 2
-        CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
+        local preset=$1 log=build/$1-tests.log summary
+        shift
+        CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" --parallel 3 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
         local status=${PIPESTATUS[0]}
         grep -hE '^\[SKIP\]|skipped=' "build/$preset/Testing/Temporary/LastTest.log" | LC_ALL=C sort -u
         summary=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$log")
@@ -99,12 +99,12 @@ tools/setup.sh || exit 1
 step "release: build"
 build release || { printf 'FAILED: release build\n'; exit 1; }
 step "release: all tests"
-run_tests release 3 || fail "release tests"
+run_tests release || fail "release tests"
 
 step "asan: build"
 if build asan; then
         step "asan: tests"
-        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests asan 2 -LE long ||
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests asan -LE long ||
                 fail "asan tests"
 else
         fail_build asan
@@ -113,7 +113,7 @@ fi
 step "tsan: build"
 if build tsan tsan-tests; then
         step "tsan: tests"
-        TSAN_OPTIONS=halt_on_error=1 run_tests tsan 3 -L tsan || fail "tsan tests"
+        TSAN_OPTIONS=halt_on_error=1 run_tests tsan -L tsan || fail "tsan tests"
 else
         fail_build tsan
 fi

@@ -119,7 +119,7 @@ Test(compilers, bad_models_cost_one_line_each_at_the_start, .timeout = 60)
         struct honest *honest;
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         add_bad_models(&world);
         world_start(&world);
         expect_one_line_each(&world);
@@ -137,7 +137,7 @@ Test(compilers, bad_models_that_come_later_leave_those_that_serve_alone, .timeou
         struct world world;
         struct footprint before;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_start(&world);
         honest = honest_start(&world, "digits");
         honest_expect_progress(honest, 1);
@@ -220,7 +220,7 @@ Test(compilers, external_data_are_read_from_files_in_the_models_folder_alone, .t
         static const char outside[] = "leads outside the model's folder or over a link";
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         add_good_external(&world);
         add_bad_externals(&world);
         world_configure(&world,
@@ -247,7 +247,7 @@ Test(compilers, a_compiler_without_memory_costs_one_line, .timeout = 60)
 
         if (WORLD_SLOW)
                 cr_skip_test("sanitizers take the whole address space: the compiler's is not limited then");
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [densenet]\ncompile: {memory_bytes: 32 MiB}\n");
         world_start(&world);
         cr_expect_eq(world_count_log(&world, "event=model-failed model=densenet"), 1, "%s", world_log(&world));
@@ -278,7 +278,7 @@ Test(compilers, a_second_start_uses_the_plans_of_the_first_and_damage_costs_one_
         char folder[4096], yaml[4200], command[4300];
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         snprintf(folder, sizeof(folder), "%.3000s/plans", world.folder);
         snprintf(yaml, sizeof(yaml), "models: [lenet]\nlog_level: debug\ncache: {directory: %s}\n", folder);
         world_configure(&world, yaml);
@@ -354,7 +354,7 @@ Test(compilers, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeou
         uint32_t killed = 0;
         char command[512];
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_remove_model(&world, "mlp");
         snprintf(command, sizeof(command), "cp -rL " DIGITS "/models/mlp %s/", world.repository);
         cr_assert_eq(system(command), 0);
@@ -392,7 +392,7 @@ Test(compilers, a_zygote_that_is_killed_or_stopped_costs_no_load, .timeout = 60)
         struct world world;
         char command[512], yaml[64];
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_remove_model(&world, "mlp");
         snprintf(command, sizeof(command), "cp -rL " DIGITS "/models/mlp %s/", world.repository);
         cr_assert_eq(system(command), 0);

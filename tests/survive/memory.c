@@ -65,7 +65,7 @@ static void add_reader(const struct world *world)
 static void begin(struct scene *s, void (*add_model)(const struct world *world))
 {
         memset(s, 0, sizeof(*s));
-        world_init(&s->world);
+        world_init_compiling(&s->world);
         add_model(&s->world);
         if (cgroup_make(&s->cgroup, LIMIT_BYTES)) {
                 s->world.before_exec = cgroup_join;
@@ -390,7 +390,7 @@ Test(memory, the_ledger_returns_to_its_start_when_clients_and_models_go, .timeou
         struct scene s;
 
         memset(&s, 0, sizeof(s));
-        world_init(&s.world);
+        world_init_compiling(&s.world);
         for (int i = 0; i < 5; i++)
                 world_remove_model(&s.world, ((const char *[]){"lenet", "resnet", "densenet", "mobilenet", "digits"})[i]);
         world_start(&s.world);
@@ -442,7 +442,7 @@ Test(memory, a_bound_that_the_fixed_parts_pass_ends_the_start_with_one_error, .t
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "limits: {memory_max: 64 MiB, staging_bytes: 60 MiB}\n");
         world_launch(&world);
         int status = world_wait(&world);
@@ -458,7 +458,7 @@ Test(memory, a_model_that_would_pass_the_bound_is_refused_with_the_numbers_and_o
         struct honest *honest;
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         add_reader(&world);
         world_add_model_config(&world, "reader", "batch_max: 1024\nsegment_samples: 1024\n"); /* 256 MiB of pool */
         world_configure(&world, "models: [mlp, reader]\nlimits: {memory_max: 256 MiB}\n");

@@ -23,7 +23,7 @@ static struct starling_client *admin;
 
 static void set_up(void)
 {
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "threads: {inline_us: 0}\nlog_level: debug\n");
 }
 

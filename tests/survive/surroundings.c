@@ -29,7 +29,7 @@ static void expect_usage_error(const char *yaml, const char *text)
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, yaml);
         world_launch(&world);
         int status = world_wait(&world);
@@ -64,7 +64,7 @@ Test(surroundings, a_full_shared_memory_ends_the_start_with_one_error, .timeout 
 
         if (geteuid() != 0)
                 cr_skip_test("only root can mount a small /dev/shm");
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [lenet]\n");
         world.before_exec = fill_shared_memory;
         world_launch(&world);
@@ -100,7 +100,7 @@ Test(surroundings, without_fds_an_attach_is_refused_with_a_cause_and_others_go_o
         uint32_t n = 0;
         int r = 0;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [lenet]\n");
         world.before_exec = limit_fds;
         world_start(&world);
@@ -144,7 +144,7 @@ Test(surroundings, a_runtime_with_low_limits_of_its_own_loads_models, .timeout =
         struct honest *honest;
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [lenet, mlp]\ncache: {bytes: 0}\n");
         world.before_exec = limit_much;
         world_start(&world);
@@ -203,7 +203,7 @@ static void expect_incomplete(void (*before_exec)(void *context), const char *la
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [lenet]\ncache: {bytes: 0}\n");
         world.before_exec = before_exec;
         world_start(&world);
@@ -283,7 +283,7 @@ Test(surroundings, where_io_uring_is_denied_everything_works_on_epoll, .timeout 
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world.before_exec = deny_uring;
         live_on_epoll(&world);
 }
@@ -292,7 +292,7 @@ Test(surroundings, epoll_can_be_asked_for, .timeout = 60)
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "wait: epoll\n");
         live_on_epoll(&world);
 }
@@ -301,7 +301,7 @@ Test(surroundings, io_uring_that_is_asked_for_and_denied_is_an_error, .timeout =
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "wait: io_uring\n");
         world.before_exec = deny_uring;
         world_launch(&world);
@@ -319,7 +319,7 @@ Test(surroundings, a_second_runtime_of_a_name_is_refused_and_the_first_lives_on,
         struct honest *honest;
         struct world world, second;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [lenet]\n");
         world_start(&world);
         honest = honest_start(&world, "lenet");
@@ -343,7 +343,7 @@ Test(surroundings, a_hangup_signal_replaces_what_changed_under_those_who_use_it,
         struct honest *honest;
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_configure(&world, "models: [lenet, mlp]\n");
         world_start(&world);
         honest = honest_start(&world, "lenet");
@@ -372,7 +372,7 @@ Test(surroundings, a_term_signal_ends_a_runtime_that_compiles, .timeout = 60)
 {
         struct world world;
 
-        world_init(&world);
+        world_init_compiling(&world);
         world_launch(&world);
         world_expect_log(&world, "event=placed");
         world_stop(&world);

@@ -32,6 +32,7 @@ struct world {
         char config[2048];
         const char *arguments[8]; /* more of the command line, NULL-terminated */
         uint64_t log_offset;      /* where the log of the running process begins */
+        bool compiles;            /* at each start: else plans come from the cache that tests share, where there is one */
         uid_t uid;                /* of the runtime; 0: the test's own */
         char program[256];        /* the starling command */
         void (*before_exec)(void *context);
@@ -39,8 +40,9 @@ struct world {
         pid_t pid; /* 0: not running */
 };
 
-/* Makes the folder and the repository. Fails the test when it cannot. */
+/* Makes the folder and the repository. Fails the test when it cannot. The second: for what a test does to compilers. */
 void world_init(struct world *world);
+void world_init_compiling(struct world *world);
 
 /* The runtime will run as @uid: it gets copies of the program and of @model, as it may not be able to read the source tree. */
 void world_move_to_user(struct world *world, uid_t uid, const char *model);
