@@ -86,6 +86,7 @@ static void label_let(const union page_slot *slot, uint32_t index, struct text *
 {
         text_add_format(labels, "let=\"%u\"", index);
         ADD_LABEL(labels, "cores", slot->let.cores);
+        ADD_LABEL(labels, "name", slot->let.name);
 }
 
 static void label_memory(const union page_slot *slot, uint32_t index, struct text *labels)
@@ -109,6 +110,10 @@ static void label_worker(const union page_slot *slot, uint32_t index, struct tex
                 text_add(labels, ",core=\"\"");
         else
                 text_add_format(labels, ",core=\"%d\"", slot->worker.core);
+        if (slot->worker.let == SL_STATS_NONE)
+                text_add(labels, ",let=\"\"");
+        else
+                text_add_format(labels, ",let=\"%u\"", slot->worker.let);
 }
 
 static void label_user(const union page_slot *slot, uint32_t index, struct text *labels)

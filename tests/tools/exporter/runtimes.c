@@ -72,9 +72,10 @@ Test(exporter_runtimes, what_is_said_of_the_runtime_is_exported)
         sl_stats_free(stats);
 }
 
-static struct sl_worker_stats *add_worker(struct sl_stats *stats, const char *model, int32_t core, uint32_t state)
+static struct sl_worker_stats *add_worker(struct sl_stats *stats, const char *model, int32_t core, uint32_t let, uint32_t state)
 {
-        struct sl_worker_stats shown = {.core = core, .batch_max = 16, .executor = "process", .state = state, .restarts = 2}, *slot;
+        struct sl_worker_stats shown = {.core = core, .let = let, .batch_max = 16, .executor = "process", .state = state, .restarts = 2};
+        struct sl_worker_stats *slot;
 
         snprintf(shown.model, sizeof(shown.model), "%s", model);
         cr_assert_eq(sl_stats_worker_add(stats, &shown, false, &slot), 0);
@@ -84,26 +85,32 @@ static struct sl_worker_stats *add_worker(struct sl_stats *stats, const char *mo
 Test(exporter_runtimes, workers_are_exported_each_and_by_model)
 {
         struct sl_stats *stats = create_page(0);
-        struct sl_worker_stats *first = add_worker(stats, "lenet", 3, SL_STATS_WORKER_SERVING);
-        struct sl_worker_stats *second = add_worker(stats, "lenet", -1, SL_STATS_WORKER_BACKING_OFF);
+        struct sl_worker_stats *first = add_worker(stats, "lenet", 3, 0, SL_STATS_WORKER_SERVING);
+        struct sl_worker_stats *second = add_worker(stats, "lenet", -1, 1, SL_STATS_WORKER_BACKING_OFF);
         struct sl_let_stats shown = {.n_cores = 4, .workers = 2, .name = "worker cores", .cores = "0-3"}, *let;
+        struct sl_let_stats on_gpu = {.workers = 1, .name = "gpu:0"}, *gpu;
 
         sl_counter_add(&first->busy_ns, 250000000);
         sl_counter_set(&first->workspace_bytes, 4096);
         sl_counter_set(&second->workspace_bytes, 4096);
         sl_stats_let_add(stats, &shown, &let);
+        sl_stats_let_add(stats, &on_gpu, &gpu);
         sl_counter_add(&let->busy_ns, 1000000000);
+        add_worker(stats, "mlp", 1, SL_STATS_NONE, SL_STATS_WORKER_SERVING);
         ask();
         cr_expect_eq(
-                value("starling_worker_busy_seconds_total", "model=\"lenet\",worker=\"0\",executor=\"process\",core=\"3\""), 0.25);
-        cr_expect_eq(value("starling_worker_batch_max", "model=\"lenet\",worker=\"1\",executor=\"process\",core=\"\""), 16);
+                value("starling_worker_busy_seconds_total", "model=\"lenet\",worker=\"0\",executor=\"process\",core=\"3\",let=\"0\""),
+                0.25);
+        cr_expect_eq(value("starling_worker_batch_max", "model=\"lenet\",worker=\"1\",executor=\"process\",core=\"\",let=\"1\""), 16);
+        cr_expect_eq(value("starling_worker_batch_max", "model=\"mlp\",worker=\"2\",executor=\"process\",core=\"1\",let=\"\""), 16);
         cr_expect_eq(value("starling_workers", "model=\"lenet\",state=\"serving\""), 1);
         cr_expect_eq(value("starling_workers", "model=\"lenet\",state=\"backing_off\""), 1);
         cr_expect_eq(value("starling_workers", "model=\"lenet\",state=\"starting\""), 0);
         cr_expect_eq(value("starling_worker_workspace_bytes", "model=\"lenet\""), 8192);
         cr_expect_eq(value("starling_worker_restarts_total", "model=\"lenet\""), 4);
-        cr_expect_eq(value("starling_let_busy_seconds_total", "let=\"0\",cores=\"0-3\""), 1);
-        cr_expect_eq(value("starling_let_workers", "let=\"0\",cores=\"0-3\""), 2);
+        cr_expect_eq(value("starling_let_busy_seconds_total", "let=\"0\",cores=\"0-3\",name=\"worker cores\""), 1);
+        cr_expect_eq(value("starling_let_workers", "let=\"0\",cores=\"0-3\",name=\"worker cores\""), 2);
+        cr_expect_eq(value("starling_let_workers", "let=\"1\",cores=\"\",name=\"gpu:0\""), 1);
         sl_stats_free(stats);
 }
 
