@@ -10,7 +10,10 @@
 #define SKIPPED 77
 
 static struct plain_test *tests;
-static atomic_uint failures; /* of the test that runs in this process */
+
+/* Of the test that runs in this process. */
+static atomic_uint failures;
+static const struct plain_options *running;
 
 void plain_register(struct plain_test *test)
 {
@@ -43,6 +46,8 @@ void plain_skip(const char *format, ...)
         vfprintf(stderr, format, arguments);
         va_end(arguments);
         fputc('\n', stderr);
+        if (running->fini)
+                running->fini();
         _exit(SKIPPED);
 }
 
@@ -59,6 +64,7 @@ static void run(const struct plain_test *test)
 {
         const struct plain_options *options = options_of(test);
 
+        running = options;
         if (options->init)
                 options->init();
         test->run();
