@@ -293,6 +293,7 @@ Test(fake_gpu, that_is_lost_says_how_and_is_opened_again)
         cr_assert_not_null(strstr(text, "gpu:0 (Fake 0) is lost"), "%s\n%s", text, world_log(&world));
         expect_back(&guest, "a");
         expect_back(&guest, "b");
+        cr_expect_null(strstr(world_log(&world), "killed by signal"), "who was not asked has the same cause: %s", world_log(&world));
         guest_leave(&guest);
         world_stop(&world);
         unsetenv("FAKE_CUDA_LOSE_AT");

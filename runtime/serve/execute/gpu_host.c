@@ -31,6 +31,7 @@ struct sl_gpu_host {
         pid_t pid;
         bool ended; /* it has been reaped */
         siginfo_t status;
+        char why_lost[SL_FAULT_BYTES];
 };
 
 static int spawn_host(struct sl_gpu_host *host, const char *program, struct sl_error *error)
@@ -73,6 +74,20 @@ void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status)
         }
         host->ended = true;
         *ret_status = host->status;
+}
+
+void sl_gpu_host_lose(struct sl_gpu_host *host, const char *why)
+{
+        siginfo_t status;
+
+        if (!host->why_lost[0])
+                snprintf(host->why_lost, sizeof(host->why_lost), "%s", why);
+        sl_gpu_host_end(host, &status);
+}
+
+const char *sl_gpu_host_why_lost(const struct sl_gpu_host *host)
+{
+        return host->why_lost;
 }
 
 static void unlink_host(struct sl_gpu_host *host)

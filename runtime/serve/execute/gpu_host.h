@@ -47,4 +47,10 @@ void sl_gpu_host_kill(const struct sl_gpu_host *host);
 /* It has ended, or is killed now: how. Nobody gets it any more. */
 void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status);
 
+/* The same, as one of its workers says that the device is lost: why all of them end. */
+void sl_gpu_host_lose(struct sl_gpu_host *host, const char *why);
+
+/* What was said first; "": nothing was. */
+const char *sl_gpu_host_why_lost(const struct sl_gpu_host *host);
+
 pid_t sl_gpu_host_pid(const struct sl_gpu_host *host);

@@ -257,6 +257,8 @@ static int process_ended(struct sl_process *p, int status, struct sl_error *erro
 
         if (!p->host || !p->ended[0])
                 end_process(p, &end);
+        if (!p->ended[0] && p->host)
+                snprintf(p->ended, sizeof(p->ended), "%.150s", sl_gpu_host_why_lost(p->host));
         if (!p->ended[0])
                 note_end(p, &end);
         sl_executor_say(&p->common, status, p->common.first_ns);
@@ -267,10 +269,8 @@ static int process_ended(struct sl_process *p, int status, struct sl_error *erro
 /* All workers of its process are, which ends: who comes next gets another one. */
 static int worker_lost(struct sl_process *p, const char *text, struct sl_error *error)
 {
-        siginfo_t status;
-
         snprintf(p->ended, sizeof(p->ended), "%.150s", text);
-        sl_gpu_host_end(p->host, &status);
+        sl_gpu_host_lose(p->host, text);
         return process_ended(p, -ECHILD, error);
 }
 
