@@ -22,7 +22,6 @@ static struct scrape before;
 static void set_up(void)
 {
         world_init(&world);
-        world_configure(&world, "models: [lenet, digits, resnet, densenet, mobilenet, mlp]\n");
         setenv("STARLING_SOCKET_DIR", world.folder, 1);
 }
 
@@ -116,6 +115,7 @@ Test(exporter, a_runtime_that_is_killed_while_it_is_scraped_leaves_whole_scrapes
         uint32_t rounds = world_rounds("STARLING_KILL_SCRAPED_ROUNDS", 40), round, scrapes = 0;
         uint64_t begun_ns = starling_clock_ns();
 
+        world_configure(&world, "models: [lenet, digits, resnet, densenet, mobilenet, mlp]\n");
         exporter = exporter_start(world.folder, (const char *[]){world.name, NULL});
         cr_expect_not(scrape(true));
         srand48(5);
@@ -125,3 +125,43 @@ Test(exporter, a_runtime_that_is_killed_while_it_is_scraped_leaves_whole_scrapes
         cr_expect_eq(exporter_end(&exporter, SIGTERM), 0, "%s", exporter_log(&exporter));
         cr_log_info("%u runtimes, %u scrapes of them while they lived", round, scrapes);
 }
+
+#ifdef STARLING_FAKE_GPU
+
+/* The let of the one worker of @model; UINT32_MAX: none is told. */
+static uint32_t let_of(const char *model)
+{
+        const char *family = "starling_worker_batch_max{";
+        char wanted[64];
+        uint32_t let = UINT32_MAX;
+
+        snprintf(wanted, sizeof(wanted), "model=\"%s\"", model);
+        for (size_t i = 0; i < before.n; i++) {
+                const char *name = before.samples[i].name, *at = strstr(name, ",let=\"");
+
+                if (strncmp(name, family, strlen(family)) == 0 && strstr(name, wanted) && at)
+                        sscanf(at, ",let=\"%u\"", &let);
+        }
+        return let;
+}
+
+/* It has no core, and its let says what it is. */
+Test(exporter, a_worker_on_a_gpu_leads_to_the_gpu)
+{
+        char labels[96];
+
+        world_configure(&world, "models: [on-gpu]\n");
+        world_copy_model(&world, "lenet", "on-gpu", "device: gpu:0\n");
+        snprintf(world.program, sizeof(world.program), "%s", STARLING_FAKE_GPU);
+        setenv("LD_LIBRARY_PATH", FAKE_CUDA, 1);
+        world_start(&world);
+        unsetenv("LD_LIBRARY_PATH");
+        exporter = exporter_start(world.folder, (const char *[]){world.name, NULL});
+        cr_assert(scrape(true), "%s", exporter_log(&exporter));
+        snprintf(labels, sizeof(labels), ",let=\"%u\",cores=\"\",name=\"gpu:0\"", let_of("on-gpu"));
+        cr_expect_eq(value(&before, "starling_let_workers", labels), 1);
+        cr_expect_eq(exporter_end(&exporter, SIGTERM), 0, "%s", exporter_log(&exporter));
+        world_stop(&world);
+}
+
+#endif

@@ -145,7 +145,7 @@ Test(surroundings, a_runtime_with_low_limits_of_its_own_loads_models, .timeout =
         struct world world;
 
         world_init_compiling(&world);
-        world_configure(&world, "models: [lenet, mlp]\ncache: {bytes: 0}\n");
+        world_configure(&world, "models: [lenet, mlp]\n");
         world.before_exec = limit_much;
         world_start(&world);
         cr_expect_eq(world_count_log(&world, "event=model-ready"), 2, "%s", world_log(&world));
@@ -204,7 +204,7 @@ static void expect_incomplete(void (*before_exec)(void *context), const char *la
         struct world world;
 
         world_init_compiling(&world);
-        world_configure(&world, "models: [lenet]\ncache: {bytes: 0}\n");
+        world_configure(&world, "models: [lenet]\n");
         world.before_exec = before_exec;
         world_start(&world);
         cr_expect_eq(world_count_log(&world, "event=model-ready model=lenet"), 1, "%s", world_log(&world));

@@ -40,7 +40,7 @@ struct world {
         pid_t pid; /* 0: not running */
 };
 
-/* Makes the folder and the repository. Fails the test when it cannot. The second: for what a test does to compilers. */
+/* Makes the folder and the repository. Fails the test when it cannot. The second: compilers run at each start, for who looks at them. */
 void world_init(struct world *world);
 void world_init_compiling(struct world *world);
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_spawn.h"
+#include "fault.h"
 #include "process_link.h"
 #include "process_packet.h"
 
@@ -31,7 +32,7 @@ struct sl_gpu_host {
         pid_t pid;
         bool ended; /* it has been reaped */
         siginfo_t status;
-        char why_lost[SL_FAULT_BYTES];
+        char why_lost[SL_FAULT_BYTES]; /* "": nobody has said that it is */
 };
 
 static int spawn_host(struct sl_gpu_host *host, const char *program, struct sl_error *error)

@@ -230,9 +230,14 @@ static void process_reap(struct sl_process *p, siginfo_t *ret_status)
         p->pid = 0;
 }
 
+/* Of a GPU's process that was ended for what one of its workers said, all have that cause. */
 static void note_end(struct sl_process *p, const siginfo_t *status)
 {
-        if (status->si_code == CLD_EXITED)
+        const char *lost = p->host ? sl_gpu_host_why_lost(p->host) : "";
+
+        if (lost[0])
+                snprintf(p->ended, sizeof(p->ended), "%.150s", lost);
+        else if (status->si_code == CLD_EXITED)
                 snprintf(p->ended, sizeof(p->ended), "its process ended with status %d", status->si_status);
         else
                 snprintf(p->ended, sizeof(p->ended), "its process was killed by signal %d (%s)", status->si_status,
@@ -257,8 +262,6 @@ static int process_ended(struct sl_process *p, int status, struct sl_error *erro
 
         if (!p->host || !p->ended[0])
                 end_process(p, &end);
-        if (!p->ended[0] && p->host)
-                snprintf(p->ended, sizeof(p->ended), "%.150s", sl_gpu_host_why_lost(p->host));
         if (!p->ended[0])
                 note_end(p, &end);
         sl_executor_say(&p->common, status, p->common.first_ns);
@@ -269,7 +272,6 @@ static int process_ended(struct sl_process *p, int status, struct sl_error *erro
 /* All workers of its process are, which ends: who comes next gets another one. */
 static int worker_lost(struct sl_process *p, const char *text, struct sl_error *error)
 {
-        snprintf(p->ended, sizeof(p->ended), "%.150s", text);
         sl_gpu_host_lose(p->host, text);
         return process_ended(p, -ECHILD, error);
 }
