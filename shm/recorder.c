@@ -35,9 +35,6 @@ int sl_recorder_init(struct sl_recorder *recorder, struct sl_stats *stats)
         recorder->free = malloc(recorder->n_records * sizeof(*recorder->free));
         if (!recorder->free)
                 return -ENOMEM;
-        for (uint32_t i = 0; i < recorder->n_records; i++)
-                recorder->free[i] = i;
-        recorder->given_back = recorder->n_records;
         return 0;
 }
 
@@ -74,7 +71,7 @@ static inline void write_slot(struct sl_stats_slot *slot, const struct sl_stats_
         sl_seqlock_end(&slot->seq);
 }
 
-/* The record after this one is in no cache any more: it comes while this one is used. */
+/* The record after this one is in no near cache any more: it comes while this one is used. */
 static void prefetch(const struct sl_recorder *recorder)
 {
         const char *next = (const char *)&recorder->records[recorder->free[recorder->taken & (recorder->n_records - 1)]];
@@ -83,14 +80,28 @@ static void prefetch(const struct sl_recorder *recorder)
         __builtin_prefetch(next + SL_LINE_BYTES, 1);
 }
 
+static void give_back(struct sl_recorder *recorder, uint32_t number)
+{
+        recorder->free[recorder->given_back++ & (recorder->n_records - 1)] = number;
+}
+
+/* NULL: all are of requests in flight. */
+static struct sl_flight_record *find_free(struct sl_recorder *recorder)
+{
+        uint32_t ended = recorder->given_back - recorder->taken;
+
+        if (ended < SL_RECORDS_ENDED && recorder->n_used < recorder->n_records)
+                return &recorder->records[recorder->n_used++];
+        return ended ? &recorder->records[recorder->free[recorder->taken++ & (recorder->n_records - 1)]] : NULL;
+}
+
 struct sl_flight_record *sl_recorder_take(struct sl_recorder *recorder, struct sl_flight_record *content)
 {
-        struct sl_flight_record *record;
+        struct sl_flight_record *record = find_free(recorder);
 
         recorder->number++;
-        if (recorder->taken == recorder->given_back)
+        if (!record)
                 return NULL;
-        record = &recorder->records[recorder->free[recorder->taken++ & (recorder->n_records - 1)]];
         prefetch(recorder);
         content->slot.used = recorder->number;
         content->sampled = draw(recorder);
@@ -218,7 +229,7 @@ void sl_recorder_end(struct sl_recorder *recorder, struct sl_flight_record *reco
         sl_seqlock_end(&record->slot.seq);
         if (record->sampled)
                 trace_record(recorder, record);
-        recorder->free[recorder->given_back++ & (recorder->n_records - 1)] = (uint32_t)(record - recorder->records);
+        give_back(recorder, (uint32_t)(record - recorder->records));
 }
 
 void sl_recorder_span(struct sl_recorder *recorder, struct sl_trace_span *span)

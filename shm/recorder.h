@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writer's side of records and spans (stats_layout.h): which record a request gets, and how it changes. A record goes in and
- * out of the hands of requests in the order in which they end, so that those that stay behind are the latest.
+ * out of the hands of requests in the order in which they end, so that those that stay behind are the latest. No more records are
+ * used than are in flight and SL_RECORDS_ENDED behind them: what comes back soon is still in a cache, all of them fill one.
  *
  * One thread writes, the dispatcher; readers are other processes, which never hold it up.
  *
@@ -16,10 +17,14 @@
 
 #include "stats.h"
 
+/* So many requests that have ended stay behind at least, where there are as many records. */
+#define SL_RECORDS_ENDED 256u
+
 struct sl_recorder {
         struct sl_flight_record *records; /* NULL: none is kept */
         uint32_t *free;                   /* [n_records] numbers, a ring: those in [taken, given_back) */
         uint32_t n_records, taken, given_back; /* n_records: a power of two */
+        uint32_t n_used;                       /* [0, n_used) were taken some time */
         uint64_t number; /* of the latest request */
 
         /* The trace. Counted from the start; number n lies at n % count. */

@@ -62,6 +62,14 @@ bool sl_claim_owner_is_ending(uint32_t pid)
         return strchr("ZXx", state) || (flags & FLAG_EXITING) || (pending & BIT_KILL);
 }
 
+bool sl_claim_owner_is_here(uint32_t pid)
+{
+        char path[40];
+
+        snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+        return access(path, F_OK) == 0;
+}
+
 static bool is_name_of(int directory, const char *file, int fd)
 {
         struct stat named, open;

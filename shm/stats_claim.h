@@ -28,5 +28,8 @@ void sl_claim_remove(const char *directory, const char *file, int fd);
  */
 bool sl_claim_owner_is_ending(uint32_t pid);
 
+/* True when there is such a process here: a holder that lives in another namespace is not, nor one that is no more. */
+bool sl_claim_owner_is_here(uint32_t pid);
+
 /* True when some process holds the write lock. @fd may be open for reading only. */
 bool sl_claim_is_held(int fd);

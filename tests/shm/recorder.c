@@ -13,13 +13,17 @@ static struct sl_stats *stats;
 static struct sl_stats_view *view;
 static struct sl_recorder recorder;
 
+/* With more records than stay behind. */
 static void set_up(void)
 {
+        struct sl_stats_options options = stats_options();
+
         stats_bench_init();
-        stats = stats_create();
+        options.bytes *= 4;
+        cr_assert_eq(sl_stats_create(&options, &stats, NULL), 0);
         view = stats_view();
         cr_assert_eq(sl_recorder_init(&recorder, stats), 0);
-        cr_assert_geq(recorder.n_records, 16);
+        cr_assert_gt(recorder.n_records, SL_RECORDS_ENDED + 1);
 }
 
 static void tear_down(void)
@@ -66,14 +70,39 @@ Test(recorder, a_request_in_flight_keeps_its_record_whatever_else_comes_and_goes
         cr_expect(copy.slot.used == 1 && copy.samples == 5 && copy.stage == SL_FLIGHT_QUEUED);
 }
 
+static uint32_t count_used_after(uint64_t number)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < recorder.n_records; i++) {
+                struct sl_flight_record copy;
+
+                n += sl_stats_read_record(view, SL_STATS_RECORDS, i, &copy) == 0 && copy.slot.used > number;
+        }
+        return n;
+}
+
 Test(recorder, of_those_that_ended_the_latest_stay)
 {
-        uint32_t n = recorder.n_records;
+        uint32_t n = SL_RECORDS_ENDED, in_flight = n / 4;
+        struct sl_flight_record *ring[SL_RECORDS_ENDED] = {NULL};
 
-        for (uint32_t i = 0; i < 2 * n; i++)
+        for (uint32_t i = 0; i < 4 * n; i++) {
+                sl_recorder_end(&recorder, ring[i % in_flight], 0, 200);
+                ring[i % in_flight] = begin(1);
+                if (i < n)
+                        cr_assert_eq(count_used_after(0), i + 1, "none is used again while there are unused ones");
+        }
+        for (uint32_t i = 0; i < in_flight; i++)
+                sl_recorder_end(&recorder, ring[i], 0, 300);
+        cr_expect_eq(count_used_after(3 * n), n);
+}
+
+Test(recorder, no_more_are_used_than_are_in_flight_and_some_behind_them)
+{
+        for (uint32_t i = 0; i < 4 * recorder.n_records; i++)
                 sl_recorder_end(&recorder, begin(1), 0, 200);
-        for (uint32_t i = 0; i < n; i++)
-                cr_expect_gt(seen(&recorder.records[i]).slot.used, n);
+        cr_expect_eq(count_used_after(0), SL_RECORDS_ENDED);
 }
 
 Test(recorder, more_in_flight_than_records_go_without_and_nothing_is_lost_of_the_others)
