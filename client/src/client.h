@@ -36,6 +36,7 @@ struct starling_client {
         struct sl_region regions[SL_REGIONS_MAX];
 
         pthread_mutex_t lock;
+        struct sl_fresh_region unmapped; /* the next region, for which there was no address space yet; fd -1: there is none */
         struct starling_queue *queues[SL_QUEUES_MAX];
         struct starling_model *models;
         uint16_t epoch; /* counts connections; part of every request's id */

@@ -105,6 +105,7 @@ static struct starling_client *client_new(const struct sl_attachment *want)
         if (!client)
                 return NULL;
         sl_connection_empty(&client->connection);
+        client->unmapped.fd = -1;
         pthread_mutex_init(&client->lock, NULL);
         client->epoch = 1;
         client->arena_bytes = want->arena_bytes;
@@ -151,8 +152,11 @@ struct starling_client *starling_close(struct starling_client *client)
 {
         if (!client)
                 return NULL;
-        if (client->connection.socket >= 0 && !sl_forked(&client->fork))
+        /* A forked child that has the socket as well would keep the connection: it ends behind what was sent. */
+        if (client->connection.socket >= 0 && !sl_forked(&client->fork)) {
                 sl_connection_bye(&client->connection);
+                sl_connection_break(&client->connection);
+        }
         sl_connection_close(&client->connection);
         for (uint32_t i = 0; i < SL_QUEUES_MAX; i++)
                 sl_queue_free(client->queues[i]);
@@ -214,14 +218,17 @@ static void renew_queues(struct starling_client *client)
 static void bury_queues(struct starling_client *client)
 {
         for (uint32_t i = 0; i < SL_QUEUES_MAX; i++)
-                if (client->queues[i])
+                if (client->queues[i]) {
+                        sl_queue_unwatch(client->queues[i]);
                         sl_queue_bury(client->queues[i]);
+                }
 }
 
 /* The arena was handed over already; from here on nothing can fail. */
 static void adopt(struct starling_client *client, struct sl_connection *fresh)
 {
         bury_queues(client);
+        sl_cleanup_fd(&client->unmapped.fd); /* the earlier runtime's, as nothing was in it */
         sl_connection_close(&client->connection);
         client->connection = *fresh;
         sl_connection_empty(fresh);

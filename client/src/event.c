@@ -30,6 +30,16 @@ int sl_queue_watch(struct starling_queue *queue)
         return r < 0 ? r : watch(queue->event_fd, connection->socket, EPOLLRDHUP);
 }
 
+void sl_queue_unwatch(struct starling_queue *queue)
+{
+        const struct sl_connection *connection = &queue->client->connection;
+
+        if (queue->event_fd < 0)
+                return;
+        epoll_ctl(queue->event_fd, EPOLL_CTL_DEL, connection->completion, NULL);
+        epoll_ctl(queue->event_fd, EPOLL_CTL_DEL, connection->socket, NULL);
+}
+
 /* True when the socket has ended. */
 static bool forget_edges(int epoll)
 {

@@ -21,8 +21,11 @@ static void explain_failure(
 {
         char text[STARLING_TEXT_BYTES];
 
-        sl_error_set(&queue->error, -failed->status, "model \"%s\": %s", request->model->info.name,
-                starling_reason_text(failed, text, sizeof(text)));
+        starling_reason_text(failed, text, sizeof(text));
+        if (request->flags & STARLING_NOOP) /* which names no model */
+                sl_error_set(&queue->error, -failed->status, "%s", text);
+        else
+                sl_error_set(&queue->error, -failed->status, "model \"%s\": %s", request->model->info.name, text);
 }
 
 int starling_infer(struct starling_queue *queue, const struct starling_request *request, struct starling_completion *ret_completion)

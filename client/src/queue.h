@@ -59,6 +59,9 @@ int sl_queue_wait(struct starling_queue *queue, uint64_t timeout_ns);
 /* Watches the completion bell and the socket of the connection of now, if the queue pair has an event_fd. Return: 0, -errno. */
 int sl_queue_watch(struct starling_queue *queue);
 
+/* Those of the connection of now are watched no more: that they are closed does not suffice, as a forked child may have them. */
+void sl_queue_unwatch(struct starling_queue *queue);
+
 /* The descriptor stops to tell. */
 static inline void sl_queue_disarm(struct starling_queue *queue)
 {

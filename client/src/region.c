@@ -10,7 +10,7 @@
 /* Least bytes of fresh pages, so that small blocks do not make a system call each. */
 #define TOUCHED_AT_ONCE (64u * 1024u)
 
-int sl_region_add(struct starling_client *client, int fd, uint64_t bytes, struct sl_error *error)
+static int map_region(struct starling_client *client, int fd, uint64_t bytes, struct sl_error *error)
 {
         uint32_t n = atomic_load_explicit(&client->n_regions, memory_order_relaxed);
         struct sl_region region = {.fd = fd};
@@ -22,12 +22,20 @@ int sl_region_add(struct starling_client *client, int fd, uint64_t bytes, struct
                 r = sl_arena_new(bytes, &region.arena);
         if (r < 0) {
                 sl_mapping_free(&region.mapping);
-                sl_cleanup_fd(&fd);
                 return r;
         }
         client->regions[n] = region;
         atomic_store_explicit(&client->n_regions, n + 1, memory_order_release);
         return 0;
+}
+
+int sl_region_add(struct starling_client *client, int fd, uint64_t bytes, struct sl_error *error)
+{
+        int r = map_region(client, fd, bytes, error);
+
+        if (r < 0)
+                sl_cleanup_fd(&fd);
+        return r;
 }
 
 void sl_regions_free(struct starling_client *client)
@@ -40,6 +48,7 @@ void sl_regions_free(struct starling_client *client)
                 sl_cleanup_fd(&client->regions[i].fd);
         }
         atomic_store_explicit(&client->n_regions, 0, memory_order_relaxed);
+        sl_cleanup_fd(&client->unmapped.fd);
 }
 
 /*
@@ -85,6 +94,16 @@ static int take(struct starling_client *client, uint32_t n_regions, uint64_t byt
         return -EAGAIN;
 }
 
+/* The runtime counts it already: it is the next one, whenever it can be mapped. */
+static int map_next(struct starling_client *client)
+{
+        int r = map_region(client, client->unmapped.fd, client->unmapped.bytes, NULL);
+
+        if (r == 0)
+                client->unmapped.fd = -1;
+        return r;
+}
+
 static int ask_for_region(struct starling_client *client, uint64_t bytes)
 {
         struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer;
@@ -96,8 +115,10 @@ static int ask_for_region(struct starling_client *client, uint64_t bytes)
 
         if (r < 0)
                 return r;
-        if (fd >= 0 && answer.region.index == atomic_load_explicit(&client->n_regions, memory_order_relaxed))
-                return sl_region_add(client, fd, answer.region.bytes, NULL);
+        if (fd >= 0 && answer.region.index == atomic_load_explicit(&client->n_regions, memory_order_relaxed)) {
+                client->unmapped = (struct sl_fresh_region){.fd = fd, .bytes = answer.region.bytes};
+                return map_next(client);
+        }
         sl_cleanup_fd(&fd);
         sl_connection_break(&client->connection);
         return -EPROTO;
@@ -108,13 +129,16 @@ static int grow(struct starling_client *client, uint64_t bytes)
 {
         uint64_t wanted;
 
+        if (client->unmapped.fd >= 0)
+                return map_next(client);
         if (sl_add_overflows(bytes, bytes / 4 + 4 * SL_PAGE_BYTES, &wanted) || wanted > INT64_MAX - SL_PAGE_BYTES)
                 return -ENOMEM;
         wanted = sl_align_up(wanted, SL_PAGE_BYTES);
 
         int r = ask_for_region(client, wanted > client->arena_bytes ? wanted : client->arena_bytes);
 
-        if ((r == -EDQUOT || r == -ENOMEM) && wanted < client->arena_bytes) /* there may be room for this block alone */
+        /* There may be room for this block alone. */
+        if ((r == -EDQUOT || r == -ENOMEM) && wanted < client->arena_bytes && client->unmapped.fd < 0)
                 r = ask_for_region(client, wanted);
         return r;
 }

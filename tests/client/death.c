@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 /* Reaps until there is nothing more; counts by status. */
@@ -110,6 +111,23 @@ Test(death, infer_ends_and_keeps_the_others)
         pthread_join(thread, NULL);
         reap_all(&w, &done, &gone);
         cr_assert_eq(gone, 2);
+        world_leave(&w);
+}
+
+Test(death, a_noop_that_is_waited_for_ends)
+{
+        struct starling_request request = noop(7);
+        struct starling_completion c;
+        pthread_t thread;
+        struct world w;
+
+        world_enter(&w);
+        fake_runtime_hold(w.runtime, true);
+        pthread_create(&thread, NULL, kill_late, &w);
+        cr_expect_eq(starling_infer(w.queue, &request, &c), -EPIPE);
+        cr_expect_eq(c.user_data, 7);
+        cr_expect(starling_queue_error(w.queue)[0]);
+        pthread_join(thread, NULL);
         world_leave(&w);
 }
 
@@ -398,6 +416,46 @@ static int answers_in_child(struct world *w, struct echo *e)
         starling_model_close(e->model);
         starling_close(w->client);
         return 0;
+}
+
+/* One of its sockets to runtimes has ended. */
+static bool sees_an_end(void)
+{
+        for (int fd = 3; fd < 256; fd++) {
+                struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+                int type = 0;
+                socklen_t bytes = sizeof(type);
+
+                if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_SEQPACKET && poll(&end, 1, 0) > 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Though the child has the socket, too. */
+Test(fork, a_client_that_is_closed_is_so_for_the_runtime)
+{
+        struct world w;
+        int closes[2], status;
+        char byte;
+
+        world_enter(&w);
+        cr_assert_eq(pipe(closes), 0);
+        cr_assert_not(sees_an_end());
+
+        pid_t child = fork();
+
+        if (child == 0) {
+                (void)!read(closes[0], &byte, 1);
+                _exit(!sees_an_end());
+        }
+        w.client = starling_close(w.client);
+        cr_assert_eq(write(closes[1], "c", 1), 1);
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        close(closes[0]);
+        close(closes[1]);
+        world_leave(&w);
 }
 
 Test(fork, every_call_of_a_child_says_so_and_the_parent_goes_on)
