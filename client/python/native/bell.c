@@ -32,13 +32,13 @@ void sl_bell_ring(struct bell *bell)
         pthread_mutex_unlock(&bell->lock);
 }
 
-static void sleep_until_rung(struct bell *bell, uint32_t rings)
+static void sleep_until_rung(struct bell *bell, uint32_t rings, uint64_t limit_ns)
 {
         struct timespec until;
         int r = 0;
 
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += SLICE_NS;
+        until.tv_nsec += limit_ns < SLICE_NS ? (long)limit_ns : SLICE_NS;
         until.tv_sec += until.tv_nsec / NS_PER_SECOND;
         until.tv_nsec %= NS_PER_SECOND;
         pthread_mutex_lock(&bell->lock);
@@ -47,10 +47,16 @@ static void sleep_until_rung(struct bell *bell, uint32_t rings)
         pthread_mutex_unlock(&bell->lock);
 }
 
-int sl_bell_wait(struct bell *bell)
+void sl_bell_sleep(struct bell *bell, uint64_t limit_ns)
 {
         uint32_t rings = bell->rings;
 
-        Py_BEGIN_ALLOW_THREADS sleep_until_rung(bell, rings);
-        Py_END_ALLOW_THREADS return PyErr_CheckSignals();
+        Py_BEGIN_ALLOW_THREADS sleep_until_rung(bell, rings, limit_ns);
+        Py_END_ALLOW_THREADS
+}
+
+int sl_bell_wait(struct bell *bell)
+{
+        sl_bell_sleep(bell, SLICE_NS);
+        return PyErr_CheckSignals();
 }

@@ -25,5 +25,8 @@ void sl_bell_deinit(struct bell *bell);
 /* Tells everybody who waits. With the interpreter lock. */
 void sl_bell_ring(struct bell *bell);
 
-/* Until the next ring, or for a tenth of a second. With the interpreter lock. Return: 0; -1 a signal's handler has raised. */
+/* Until the next ring, or for a tenth of a second, or @limit_ns if that is less. With the interpreter lock. */
+void sl_bell_sleep(struct bell *bell, uint64_t limit_ns);
+
+/* The same, and then handlers of signals run. Return: 0; -1 one has raised. */
 int sl_bell_wait(struct bell *bell);

@@ -136,6 +136,24 @@ static PyObject *line_cancel_all(PyObject *self, PyObject *unused)
         Py_RETURN_NONE;
 }
 
+static struct call *find_noted(struct line *line)
+{
+        struct call *call = line->flying;
+
+        while (call && !call->note)
+                call = call->next;
+        return call;
+}
+
+static PyObject *line_abandon(PyObject *self, PyObject *unused)
+{
+        struct line *line = (struct line *)self;
+
+        for (struct call *call; (call = find_noted(line));)
+                Py_CLEAR(call->note); /* which may run anything */
+        return line_cancel_all(self, unused);
+}
+
 /* (call, note, None), as the ctypes form has its completion there. Takes @call. */
 static PyObject *landed(struct call *call)
 {
@@ -251,6 +269,7 @@ static PyMethodDef line_methods[] = {
                 "submit(call, note=None): raises what the library refuses; Busy when the queue pair is full."},
         {"cancel", line_cancel, METH_O, "cancel(call): True when it was asked for."},
         {"cancel_all", line_cancel_all, METH_NOARGS, "Asks for an early end of all that is in flight."},
+        {"abandon", line_abandon, METH_NOARGS, "Cancels what is in flight, of which nobody wants to know any more."},
         {"poll", line_poll, METH_NOARGS, "What has completed, as (call, note, completion)."},
         {"wait", line_wait, METH_O, "wait(timeout_ns): as poll(), and waits for the first."},
         {"fd", line_fd, METH_NOARGS, "The descriptor for event loops."},

@@ -8,6 +8,12 @@
 #define CLOSE_SLICES   50           /* for a runtime that lives but does not answer */
 #define CLOSE_LIMIT_NS 10000000000u /* twice as long as that */
 
+/*
+ * Whoever gives a line back has the interpreter lock, and takes the line again before anybody who waits for it runs. It may: one
+ * hand-over costs as much as many requests. But not when the first of them has waited for so long.
+ */
+#define PASS_BY_NS 1000000u
+
 /* ---- lines ---- */
 
 static PyObject *refuse_closed(const struct pool *pool)
@@ -51,24 +57,114 @@ static int take_line(struct pool *pool, struct line **ret_line)
         return *ret_line ? 0 : -1;
 }
 
-/* A line of one's own. Waits for one when all are lent, or raises Busy. */
-static struct line *borrow(struct pool *pool, bool wait)
+static struct line *raise_busy(const struct pool *pool)
 {
-        struct line *line;
         char text[STARLING_TEXT_BYTES];
 
-        while (take_line(pool, &line) == 0) {
-                if (line)
-                        return line;
-                if (!wait) {
-                        PyOS_snprintf(text, sizeof(text), "all %u queue pairs of this client are in use: see queue_pairs",
-                                pool->lines_max);
-                        return (struct line *)sl_raise(pool->state, -EMFILE, text, 0);
-                }
-                if (sl_bell_wait(&pool->changed) < 0)
-                        return NULL;
+        PyOS_snprintf(text, sizeof(text), "all %u queue pairs of this client are in use: see queue_pairs", pool->lines_max);
+        return (struct line *)sl_raise(pool->state, -EMFILE, text, 0);
+}
+
+static const struct waiter *first_waiter(const struct pool *pool)
+{
+        const struct waiter *first = pool->waiters;
+
+        while (first && first->is_away)
+                first = first->next;
+        return first;
+}
+
+/* Whoever comes now may go before those that wait. */
+static bool may_pass(const struct pool *pool)
+{
+        const struct waiter *first = first_waiter(pool);
+
+        return !first || pool->state->library.clock_ns() - first->since_ns < PASS_BY_NS;
+}
+
+static void join(struct pool *pool, struct waiter *waiter)
+{
+        struct waiter **at = &pool->waiters;
+
+        *waiter = (struct waiter){.since_ns = pool->state->library.clock_ns()};
+        while (*at)
+                at = &(*at)->next;
+        *at = waiter;
+}
+
+/* The next one may find a line, too. */
+static void leave_waiters(struct pool *pool, const struct waiter *waiter)
+{
+        struct waiter **at = &pool->waiters;
+
+        while (*at != waiter)
+                at = &(*at)->next;
+        *at = waiter->next;
+        if (pool->waiters)
+                sl_bell_ring(&pool->changed);
+}
+
+/* Event loops that were closed meanwhile leave their lines. Now and then. */
+static int retire_loops(PyObject *client, struct waiter *own, uint64_t now_ns)
+{
+        PyObject *done;
+
+        if (client == Py_None || now_ns - own->looked_ns < WAIT_SLICE_NS)
+                return 0;
+        own->looked_ns = now_ns;
+        done = PyObject_CallMethod(client, "_retire_loops", NULL);
+        Py_XDECREF(done);
+        return done ? 0 : -1;
+}
+
+/* Return: 0; -1 with an exception. */
+static int wait_for_change(struct pool *pool, PyObject *client, uint64_t deadline_ns, struct waiter *own)
+{
+        uint64_t now_ns = pool->state->library.clock_ns();
+        int r;
+
+        if (deadline_ns && now_ns >= deadline_ns) {
+                sl_raise(pool->state, -ETIME,
+                        "the deadline passed while all queue pairs of this client were in use: see queue_pairs", 0);
+                return -1;
         }
-        return NULL;
+        sl_bell_sleep(&pool->changed, deadline_ns ? deadline_ns - now_ns : WAIT_SLICE_NS);
+        own->is_away = true;
+        r = PyErr_CheckSignals();
+        r = r < 0 ? r : retire_loops(client, own, now_ns);
+        own->is_away = false;
+        return r;
+}
+
+static struct line *wait_for_line(struct pool *pool, PyObject *client, uint64_t deadline_ns)
+{
+        struct line *line = NULL;
+        struct waiter own;
+        int r = 0;
+
+        join(pool, &own);
+        while (r == 0 && !line) {
+                if (first_waiter(pool) == &own || pool->is_closed)
+                        r = take_line(pool, &line);
+                if (r == 0 && !line)
+                        r = wait_for_change(pool, client, deadline_ns, &own);
+        }
+        leave_waiters(pool, &own);
+        return line;
+}
+
+/* A line of one's own. Waits for one when all are lent, until @deadline_ns if that is not 0; or raises Busy. @client: or None. */
+static struct line *borrow(struct pool *pool, PyObject *client, bool wait, uint64_t deadline_ns)
+{
+        struct line *line = NULL;
+
+        if (!pool->lines_max)
+                return (struct line *)sl_raise_status(pool->state, -EPERM);
+        if (may_pass(pool) && take_line(pool, &line) < 0)
+                return NULL;
+        if (line)
+                return line;
+        return wait ? wait_for_line(pool, client, deadline_ns) : raise_busy(pool);
 }
 
 /* Takes @line. An exception that is set stays as it is. */
@@ -283,7 +379,7 @@ static PyObject *infer(struct pool *pool, PyObject *client, PyObject *model, con
 {
         struct handle *handle = (struct handle *)find_model(pool, client, model);
         struct call *call = handle ? make_call(pool, handle, wish) : NULL;
-        struct line *line = call ? borrow(pool, true) : NULL;
+        struct line *line = call ? borrow(pool, client, true, call->request.deadline_ns) : NULL;
         PyObject *result = line ? run_on_line(pool, call, line) : NULL;
 
         sl_drop(call);
@@ -313,12 +409,13 @@ static PyObject *pool_infer(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
 static PyObject *pool_borrow(PyObject *self, PyObject *args, PyObject *keywords)
 {
-        static char *names[] = {"wait", NULL};
+        static char *names[] = {"wait", "client", NULL};
+        PyObject *client = Py_None;
         int wait = 1;
 
-        if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:borrow", names, &wait))
+        if (!PyArg_ParseTupleAndKeywords(args, keywords, "|pO:borrow", names, &wait, &client))
                 return NULL;
-        return (PyObject *)borrow((struct pool *)self, wait);
+        return (PyObject *)borrow((struct pool *)self, client, wait, 0);
 }
 
 static PyObject *pool_give_back(PyObject *self, PyObject *line)

@@ -14,15 +14,23 @@
 #include "gate.h"
 #include "line.h"
 
+/* A thread that waits for a line, on its stack; in the order of their coming. */
+struct waiter {
+        struct waiter *next;
+        uint64_t since_ns, looked_ns;
+        bool is_away; /* in a signal's handler, or in what else it does meanwhile: the next one goes first */
+};
+
 struct pool {
         PyObject ob_base;
         struct state *state;
         struct core *core;
         struct gate *gate;
-        PyObject *models;            /* dict: name -> Model, the client's */
-        PyObject *all;               /* list of Line */
-        PyObject *spare;             /* of these, who is not lent */
-        struct bell changed;         /* a line came back, or the pool was closed */
+        PyObject *models;    /* dict: name -> Model, the client's */
+        PyObject *all;       /* list of Line */
+        PyObject *spare;     /* of these, who is not lent */
+        struct bell changed; /* a line came back, or the pool was closed */
+        struct waiter *waiters;
         uint32_t n_lines, lines_max; /* that are open or being opened; at most */
         uint32_t inferring;          /* threads inside infer() and the gate that have a line */
         long pid;

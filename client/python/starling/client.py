@@ -125,7 +125,7 @@ class Client:
         handle, error = ctypes.c_void_p(), library.Error()
         status = self._library.connect(ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
-            raise error_of(status, error.text.decode())
+            raise error_of(status, error.text.decode(errors="replace"))
         self._core = form.Core(self._library, handle.value)
         self._gate = form.Gate()
         self._models = {}
@@ -161,7 +161,9 @@ class Client:
             reaper.close()
         self._pool.close()
         for loop, line in loops:
-            if not loop.is_closed():
+            if loop.is_closed():
+                line.retire()
+            else:
                 loop.call_soon_threadsafe(line.end)
         with Alone(self._gate):
             self._library.disconnect(self._core.handle)
@@ -183,7 +185,7 @@ class Client:
         with Alone(self._gate):
             status = self._library.reconnect(self._core.handle, _nanoseconds(timeout), ctypes.byref(error))
         if status < 0:
-            raise error_of(status, error.text.decode())
+            raise error_of(status, error.text.decode(errors="replace"))
         with self._lock:
             self._retired.extend(self._models.values())
             self._models.clear()
@@ -228,7 +230,7 @@ class Client:
         with self._gate:
             status = self._library.model_open(self._core.handle, name.encode(), ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
-            raise error_of(status, error.text.decode())
+            raise error_of(status, error.text.decode(errors="replace"))
         model = Model(self._core, handle.value)
         with self._lock:
             return self._models.setdefault(name, model)
@@ -268,6 +270,9 @@ class Client:
 
         Returns the output as an array of the arena, or a dict by name when there are several.
         """
+        if self._loops:
+            self._check()
+            self._retire_loops()
         return self._pool.infer(self, model, inputs, outputs, timeout, priority, session)
 
     def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
@@ -279,7 +284,8 @@ class Client:
         with self._starting:
             reaper = self._reaper
             if reaper is None:
-                line = self._pool.borrow()  # may wait for others, who need the other lock to come back
+                self._retire_loops()
+                line = self._pool.borrow(client=self)  # may wait for others, who need the other lock to come back
                 try:
                     with self._lock:
                         self._check()
@@ -293,6 +299,8 @@ class Client:
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
         call = self._call(model, inputs, outputs, timeout, priority, session)
         loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            self._retire_loops()
         while True:
             try:
                 return await self._line_of(loop).infer(call)
@@ -308,6 +316,13 @@ class Client:
                 line = self._loops[loop] = LoopLine(self._pool, self._gate, loop, self._drop_loop)
             return line
 
+    def _retire_loops(self):
+        """Those that were closed with requests in flight leave their queue pairs to others."""
+        with self._lock:
+            ended = [self._loops.pop(loop) for loop in list(self._loops) if loop.is_closed()]
+        for line in ended:
+            line.retire()
+
     def _drop_loop(self, loop):
         with self._lock:
             self._loops.pop(loop, None)
@@ -320,7 +335,7 @@ class Client:
         with self._gate:
             status = call(self._core.handle, *arguments, ctypes.byref(error))
         if status < 0:
-            raise error_of(status, error.text.decode())
+            raise error_of(status, error.text.decode(errors="replace"))
 
     def load(self, model):
         """Loads a model of the repository; needs the role "admin". Returns when it serves."""

@@ -12,6 +12,9 @@ class StarlingError(Exception):
         self.status = status
         self.bytes_needed = bytes_needed
 
+    def __reduce__(self):
+        return type(self), (self.status, str(self), self.bytes_needed)  # to other processes, and back
+
 
 class InvalidRequest(StarlingError, ValueError):
     """A shape, a type or an option is wrong."""

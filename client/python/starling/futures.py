@@ -64,6 +64,7 @@ class Reaper:
         self._line = line
         self._room = threading.Condition(threading.Lock())
         self._stopping = False
+        self._unsettled = set()
         with gate:
             self._fd = self._line.fd()
         self._wake_read, self._wake_write = os.pipe()
@@ -82,6 +83,7 @@ class Reaper:
                 try:
                     with self._gate:
                         self._line.submit(call, future)
+                    self._unsettled.add(future)
                     break
                 except Busy:
                     if not self._line.in_flight:
@@ -108,9 +110,12 @@ class Reaper:
             pass  # full of wake-ups already
 
     def _outcomes(self, completions):
-        """What has become of each call; one whose outputs lacked room goes again with as much as they want."""
+        """What has become of each call; one whose outputs lacked room goes again with as much as they want. Of what infer() gave up
+        before the line was borrowed nobody asks."""
         outcomes = []
         for call, future, completion in completions:
+            if future is None:
+                continue
             result, error = future._outcome(completion)
             if isinstance(error, TooSmall) and not self._stopping:
                 try:
@@ -119,16 +124,17 @@ class Reaper:
                         continue
                 except StarlingError as second:
                     error = second
+            self._unsettled.discard(future)
             outcomes.append((future, (result, error)))
         return outcomes
 
     def _poll(self):
         """Outcomes of what has completed; when there are none, whether the descriptor is to be waited for."""
         with self._room, self._gate:
-            outcomes = self._outcomes(self._line.poll())
-            if outcomes:
+            completions = self._line.poll()
+            if completions:
                 self._room.notify_all()
-                return outcomes, False
+                return self._outcomes(completions), False
             if not self._line.in_flight:
                 return None, False
             return ([], False) if not self._line.arm() else (None, True)
@@ -173,6 +179,9 @@ class Reaper:
             with self._gate:
                 outcomes = self._outcomes(self._line.wait(_CLOSE_SLICE_NS))
             _settle_all(outcomes)
+        left, self._unsettled = self._unsettled, set()
+        error = error_of(-errno.ECANCELED, "the client was closed, and the runtime did not answer")
+        _settle_all([(future, (None, error)) for future in left])
         os.close(self._wake_read)
         os.close(self._wake_write)
         self._pool.give_back(self._line)

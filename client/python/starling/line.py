@@ -44,7 +44,7 @@ class Line:
     def _submit(self, handle, call, note):
         status = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
         if status < 0:
-            text = self._library.queue_error(handle).decode() or self._library.words(status)
+            text = self._library.queue_error(handle).decode(errors="replace") or self._library.words(status)
             raise error_of(status, text)
         self.calls[call.id.value] = (call, note)
         return status
@@ -64,6 +64,12 @@ class Line:
     def cancel_all(self):
         for call, _ in list(self.calls.values()):
             self.cancel(call)
+
+    def abandon(self):
+        """Cancels what is in flight, of which nobody wants to know any more."""
+        self.cancel_all()
+        for call, _ in list(self.calls.values()):
+            self.calls[call.id.value] = (call, None)
 
     def _hand_out(self, n):
         for i in range(n):
@@ -134,7 +140,7 @@ class Pool:
         with self._gate:
             status = self._core.library.queue_open(self._core.handle, ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
-            raise error_of(status, error.text.decode())
+            raise error_of(status, error.text.decode(errors="replace"))
         line = Line(self._core, handle.value)
         self._all.append(line)
         return line
@@ -146,16 +152,30 @@ class Pool:
             return self._free.pop()
         return self._open() if len(self._all) < self._lines_max else None
 
-    def borrow(self, wait=True):
-        """A line of one's own. Waits for one when all are lent, or raises Busy."""
-        with self._changed:
-            line = self._take()
-            while line is None:
-                if not wait:
-                    raise Busy(-errno.EMFILE, f"all {self._lines_max} queue pairs of this client are in use: see queue_pairs")
-                self._changed.wait()
+    def borrow(self, wait=True, client=None, deadline_ns=0):
+        """A line of one's own. Waits for one when all are lent, until the deadline if there is one; or raises Busy.
+
+        What event loops leave that are closed meanwhile is looked for with the client."""
+        if not self._lines_max:
+            raise error_of(-errno.EPERM, self._core.library.words(-errno.EPERM))
+        while True:
+            with self._changed:
                 line = self._take()
-            return line
+                if line is None and not wait:
+                    raise Busy(-errno.EMFILE, f"all {self._lines_max} queue pairs of this client are in use: see queue_pairs")
+                if line is None:
+                    self._wait_for_change(deadline_ns)
+                    line = self._take()
+                if line is not None:
+                    return line
+            if client is not None:
+                client._retire_loops()
+
+    def _wait_for_change(self, deadline_ns):
+        left_ns = deadline_ns - self._core.library.clock_ns() if deadline_ns else _WAIT_SLICE_NS
+        if left_ns <= 0:
+            raise error_of(-errno.ETIME, "the deadline passed while all queue pairs of this client were in use: see queue_pairs")
+        self._changed.wait(min(left_ns, _WAIT_SLICE_NS) / 1e9)
 
     def give_back(self, line):
         with self._changed:
@@ -196,14 +216,14 @@ class Pool:
         with self._changed:
             self._inferring += 1
         try:
-            return self._on_line(call)
+            return self._on_line(call, client)
         finally:
             with self._changed:
                 self._inferring -= 1
                 self._changed.notify_all()
 
-    def _on_line(self, call):
-        line = self.borrow()
+    def _on_line(self, call, client):
+        line = self.borrow(client=client, deadline_ns=call.request.deadline_ns)
         try:
             return self._run(line, call)
         finally:

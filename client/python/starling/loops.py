@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """asyncio: one line per event loop while it has requests in flight, watched through the line's descriptor.
 
-All of it runs in the loop's thread. The line goes back to the pool when nothing is in flight, so a loop that ends leaves nothing.
+All of it runs in the loop's thread. The line goes back to the pool when nothing is in flight. A loop that is closed before that
+reaps nothing any more: the client takes the line from it when it wants one (retire()).
 """
 
 import asyncio
@@ -38,8 +39,9 @@ class LoopLine:
             try:
                 return await done
             except asyncio.CancelledError:
-                with self._gate:
-                    self._line.cancel(call)
+                if self._line is not None:
+                    with self._gate:
+                        self._line.cancel(call)
                 raise
         finally:
             self._awaited.discard(done)
@@ -81,7 +83,8 @@ class LoopLine:
             with self._gate:
                 completed = self._line.poll()
                 for call, done, completion in completed:
-                    self._settle(call, done, completion)
+                    if done is not None:  # else infer() gave it up before this loop had the line
+                        self._settle(call, done, completion)
                 if not completed and (not self._line.in_flight or self._line.arm()):
                     break
             for waiter in self._waiters:
@@ -99,11 +102,22 @@ class LoopLine:
             if not waiter.done():
                 waiter.set_result(None)
 
+    def retire(self):
+        """The loop is closed: what is in flight is nobody's any more."""
+        if self._line is None:
+            return
+        with self._gate:
+            self._line.abandon()
+        self._give_back()
+
     def _release_if_idle(self):
         if self._line is None or self._users or self._line.in_flight:
             return
         self._loop.remove_reader(self._fd)
+        self._on_idle(self._loop)
+        self._give_back()
+
+    def _give_back(self):
         os.close(self._fd)
         line, self._line = self._line, None
-        self._on_idle(self._loop)
         self._pool.give_back(line)

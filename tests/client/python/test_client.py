@@ -7,9 +7,11 @@ import errno
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -49,6 +51,18 @@ class Models(WorldCase):
         self.assertIsInstance(caught.exception, LookupError)
         self.assertEqual(caught.exception.status, -errno.ENOENT)
         self.assertIn('"echo"', str(caught.exception))
+
+    def test_a_name_that_is_cut_is_named_as_far_as_it_can_be(self):
+        with self.assertRaisesRegex(starling.NotFound, "aää"):
+            self.client.model("a" + "ä" * 50)
+        with self.assertRaisesRegex(starling.NotFound, "a日日"):
+            self.client.infer("a" + "日" * 30, counting(1))
+
+    def test_errors_go_to_other_processes(self):
+        for error in (starling.Busy(-errno.EBUSY, "full"), starling.TooSmall(-errno.EMSGSIZE, "no room", 7)):
+            copy = pickle.loads(pickle.dumps(error))
+            self.assertIs(type(copy), type(error))
+            self.assertEqual((copy.status, str(copy), copy.bytes_needed), (error.status, str(error), error.bytes_needed))
 
     def test_no_runtime_is_named(self):
         with self.assertRaisesRegex(starling.NotFound, "/nonexistent/s.sock"):
@@ -249,6 +263,47 @@ class Infer(WorldCase):
         with concurrent.futures.ThreadPoolExecutor(10) as pool:
             self.assertTrue(all(pool.map(work, range(10))))
 
+    def test_threads_take_turns_though_nobody_ends(self):
+        client = self.connect(queue_pairs=2)
+        self.addCleanup(client.close)
+        x = client.array(counting(1))
+        counts = [0] * 4
+        until = time.monotonic() + 60
+
+        def work(thread):
+            while min(counts) < 20 and time.monotonic() < until:
+                client.infer("echo", x)
+                counts[thread] += 1
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(counts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertGreaterEqual(min(counts), 20, counts)
+
+    def test_who_waits_for_a_queue_pair_does_so_until_the_deadline(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+        x = client.array(counting(1))
+        before = used_bytes(client)
+        self.runtime.stop()
+        first = threading.Thread(target=client.infer, args=("echo", x))
+        first.start()
+        self.addCleanup(first.join)
+        self.addCleanup(self.runtime.go_on)
+        while used_bytes(client) == before:  # its result has a place about when it has the queue pair
+            time.sleep(0.001)
+        time.sleep(0.1)
+        with self.assertRaises(starling.Expired):
+            client.infer("echo", counting(1), timeout=0.05)
+
+    def test_who_has_no_queue_pairs_is_told(self):
+        for role in ("reader", "admin"):
+            with self.connect(role=role) as client, self.assertRaises(starling.StarlingError) as caught:
+                client.infer("echo", counting(1), timeout=30)
+            self.assertEqual(caught.exception.status, -errno.EPERM)
+
     def test_the_interpreter_is_free_while_one_waits(self):
         self.runtime.stop()
         waiting = threading.Thread(target=self.client.infer, args=("echo", counting(1)))
@@ -261,9 +316,7 @@ class Infer(WorldCase):
 
     def test_interrupt_is_heard(self):
         self.runtime.stop()
-        threading.Timer(0.3, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
-        with self.assertRaises(KeyboardInterrupt):
-            self.client.infer("echo", counting(1))
+        self.interrupt_infer(self.client)
         self.runtime.go_on()
         np.testing.assert_array_equal(self.client.infer("echo", counting(2)), counting(2))
 
@@ -342,8 +395,40 @@ class Futures(WorldCase):
         with self.assertRaises(starling.RuntimeGone):
             client.submit("echo", counting(1))
 
+    def test_close_settles_what_nobody_answers(self):
+        client = self.connect()
+        self.runtime.stop()
+        futures = [client.submit("echo", counting(1)) for _ in range(3)]
+        client.close()
+        self.runtime.go_on()
+        for future in futures:
+            with self.assertRaises(concurrent.futures.CancelledError):
+                future.result(0)
+
+    def test_futures_follow_an_interrupted_request(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+        self.runtime.stop()
+        self.interrupt_infer(client)
+        future = client.submit("echo", counting(1))
+        self.runtime.go_on()
+        np.testing.assert_array_equal(future.result(30), counting(1))
+        np.testing.assert_array_equal(client.submit("echo", counting(2)).result(30), counting(2))
+
 
 class Asyncio(WorldCase):
+    def test_requests_follow_an_interrupted_one(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+        self.runtime.stop()
+        self.interrupt_infer(client)
+        threading.Timer(0.1, self.runtime.go_on).start()
+
+        async def main():
+            return await asyncio.wait_for(client.infer_async("echo", counting(1)), 30)
+
+        np.testing.assert_array_equal(asyncio.run(main()), counting(1))
+
     def test_many_at_once(self):
         async def main():
             inputs = [counting(i % 5 + 1) + i for i in range(200)]
@@ -377,6 +462,55 @@ class Asyncio(WorldCase):
             return await self.client.infer_async("echo", counting(2))
 
         np.testing.assert_array_equal(asyncio.run(main()), counting(2))
+
+    async def give_up(self, client, seconds):
+        """A request that its caller stops to wait for, while the runtime does not answer."""
+        with self.assertRaises(asyncio.TimeoutError):
+            await asyncio.wait_for(client.infer_async("echo", counting(1)), seconds)
+
+    def test_a_loop_that_ends_with_requests_in_flight_leaves_its_queue_pair(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+
+        async def ask():
+            return await asyncio.wait_for(client.infer_async("echo", counting(2)), 30)
+
+        for infer in (
+            lambda: client.infer("echo", counting(2)),
+            lambda: asyncio.run(ask()),
+            lambda: client.submit("echo", counting(2)).result(30),
+        ):
+            self.runtime.stop()
+            asyncio.run(self.give_up(client, 0.1))
+            descriptors = os.listdir("/proc/self/fd")
+            threading.Timer(0.1, self.runtime.go_on).start()
+            np.testing.assert_array_equal(infer(), counting(2))
+            self.assertLessEqual(len(os.listdir("/proc/self/fd")), len(descriptors) + 4)  # the reaper has some
+
+    def test_who_waits_already_gets_the_queue_pair_of_a_loop_that_ends(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+
+        self.runtime.stop()
+        loop = threading.Thread(target=asyncio.run, args=(self.give_up(client, 0.5),))
+        loop.start()
+        while not client._loops:
+            time.sleep(0.001)
+        threading.Timer(1, self.runtime.go_on).start()
+        np.testing.assert_array_equal(client.infer("echo", counting(2)), counting(2))
+        loop.join()
+
+    def test_a_loop_that_ended_leaves_no_descriptor_behind_a_close(self):
+        before = len(os.listdir("/proc/self/fd"))
+        client = self.connect(queue_pairs=1)
+
+        self.runtime.stop()
+        asyncio.run(self.give_up(client, 0.1))
+        self.runtime.go_on()
+        client.close()
+        del client
+        gc.collect()
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
 
     def test_close_ends_what_is_awaited(self):
         async def main(client):

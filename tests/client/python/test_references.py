@@ -135,9 +135,7 @@ class References(WorldCase):
         before = used_bytes(self.client)
         self.runtime.stop()
         for _ in range(3):
-            threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
-            with self.assertRaises(KeyboardInterrupt):
-                self.client.infer("echo", counting(1))
+            self.interrupt_infer(self.client)
         self.assertGreater(used_bytes(self.client), before)  # the runtime may write to it yet
         self.runtime.go_on()
         while used_bytes(self.client) > before:
@@ -147,17 +145,10 @@ class References(WorldCase):
         y = self.client.empty((1, 4))
         y[:] = -1
         self.runtime.stop()
-        threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
-        with self.assertRaises(KeyboardInterrupt):
-            self.client.infer("echo", counting(1), outputs=y)
+        self.interrupt_infer(self.client, outputs=y)
         self.runtime.go_on()
         self.client.infer("echo", counting(1))
         self.assertEqual(y.tolist(), [[-1] * 4])
-
-    def interrupt_infer(self, client):
-        threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
-        with self.assertRaises(KeyboardInterrupt):
-            client.infer("echo", counting(1))
 
     def test_interrupted_requests_that_fill_the_queue_pair_are_waited_for(self):
         client = self.connect(queue_pairs=1, queue_depth=2)
@@ -176,6 +167,27 @@ class References(WorldCase):
         threading.Timer(0.3, self.runtime.go_on).start()
         with self.assertRaises(starling.Cancelled):
             self.client.infer("echo", counting(1))
+
+    @unittest.skipIf(form.NAME == "ctypes", "in the ctypes form handlers run wherever Python is, also where it holds the pool")
+    def test_a_handler_may_infer_while_its_thread_waits_for_a_queue_pair(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+        results = []
+        self.addCleanup(
+            signal.signal,
+            signal.SIGALRM,
+            signal.signal(signal.SIGALRM, lambda *_: results.append(client.infer("echo", counting(3)))),
+        )
+        self.runtime.stop()
+        first = threading.Thread(target=client.infer, args=("echo", counting(1)))
+        first.start()
+        time.sleep(0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        threading.Timer(0.5, self.runtime.go_on).start()
+        np.testing.assert_array_equal(client.infer("echo", counting(2)), counting(2))
+        first.join()
+        self.assertEqual(len(results), 1)
+        np.testing.assert_array_equal(results[0], counting(3))
 
     def test_a_handlers_exception_ends_the_wait_and_cancels(self):
         class Alarm(Exception):

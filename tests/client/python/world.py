@@ -7,8 +7,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
+import numpy as np
 import starling
 
 
@@ -115,3 +118,21 @@ class WorldCase(unittest.TestCase):
 
     def connect(self, **options):
         return starling.Client(self.runtime.socket, timeout=10, **options)
+
+    def interrupt_infer(self, client, **options):
+        """A request that Ctrl-C ends, while the runtime does not answer."""
+        thread = threading.get_ident()
+        begun = threading.Event()
+
+        def press():
+            begun.wait()
+            time.sleep(0.1)
+            signal.pthread_kill(thread, signal.SIGINT)
+
+        # Not a Timer: on a busy machine its time may be over before start() returns, and the interrupt ends the test.
+        pressing = threading.Thread(target=press)
+        pressing.start()
+        with self.assertRaises(KeyboardInterrupt):
+            begun.set()
+            client.infer("echo", np.ones((1, 4), np.float32), **options)
+        pressing.join()
