@@ -70,7 +70,9 @@ static double shared_seconds(const struct question *q, uint32_t axis, uint32_t m
 /* Who has no estimate of its own moves bytes, and computes a little. */
 static double plain_seconds(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
-        return sl_cost_traffic(core, bytes_of(node)) + 2 * (double)sl_op_work(node) / core->flops;
+        double rate = node->inputs[0].dtype == SL_DTYPE_BF16 && core->bf16 > 0 ? core->bf16 : core->flops;
+
+        return sl_cost_traffic(core, bytes_of(node)) + 2 * (double)sl_op_work(node) / rate;
 }
 
 static double whole_seconds(const struct question *q, const struct sl_node_desc *node)
@@ -167,8 +169,8 @@ static void fill_cuts(struct question *q)
 #define FEWER_MARGIN 0.05
 
 /*
- * Of a team of the @size-th size so many take part, as a size too. More of them make shorter parts; but each part of some rows brings
- * all weights, and all are called.
+ * Of a team of the @size-th size so many take part, as a size too. More of them make shorter parts; but each part of some rows
+ * brings all weights, and all are called.
  */
 static uint32_t best_size(const struct question *q, uint32_t axis, uint32_t size)
 {
@@ -224,7 +226,8 @@ bool sl_cpu_call_pays(const struct sl_kernel_source *source)
 {
         const struct sl_core_figures *core = source->target ? &source->target->core : &sl_target_typical.core;
 
-        if (was_timed(source->times))
+        /* More parts than a call can have were not timed. */
+        if (was_timed(source->times) && isfinite(source->times->seconds[SL_AXIS_ROWS]))
                 return source->times->seconds[SL_AXIS_ROWS] + sl_core_team_call(core, source->times->members) <
                        source->times->seconds[SL_AXIS_NONE];
         return plain_seconds(core, source->node) > CALL_BARRIERS * core->barrier;

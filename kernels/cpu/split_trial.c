@@ -5,6 +5,8 @@
  */
 #include "cpu/split_trial.h"
 
+#include "base/dtype.h"
+#include "cpu/base/bfloat16.h"
 #include "cpu/base/operator.h"
 #include "cpu/onednn/divided_call.h"
 #include "kernel_source.h"
@@ -14,21 +16,27 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 
-#define RANDOM_FLOATS (1u << 16)
+/* A prime, or rows of a matrix would be alike and few results were compared: bfloat16 hides most other orders of a sum. */
+#define RANDOM_FLOATS 65521u
 
 /* Numbers that look like what a network has; so many, again and again. */
-static void fill_values(float *values, uint64_t n)
+static void fill_values(void *values, uint32_t dtype, uint64_t bytes)
 {
-        uint64_t own = n < RANDOM_FLOATS ? n : RANDOM_FLOATS;
+        uint64_t size = sl_dtype_bytes(dtype), own = bytes < RANDOM_FLOATS * size ? bytes : RANDOM_FLOATS * size;
         uint32_t state = 12345;
 
-        for (uint64_t i = 0; i < own; i++) {
+        for (uint64_t i = 0; i < own / size; i++) {
                 state = state * 1664525u + 1013904223u;
-                values[i] = (float)(int32_t)state * 0x1p-31f;
+                float value = (float)(int32_t)state * 0x1p-31f;
+
+                if (dtype == SL_DTYPE_F32)
+                        ((float *)values)[i] = value;
+                else
+                        ((uint16_t *)values)[i] = sl_narrow_bf16(value);
         }
-        for (uint64_t done = own, more; done < n; done += more) {
-                more = n - done < own ? n - done : own;
-                memcpy(values + done, values, more * sizeof(*values));
+        for (uint64_t done = own, more; done < bytes; done += more) {
+                more = bytes - done < own ? bytes - done : own;
+                memcpy((char *)values + done, values, more);
         }
 }
 
@@ -66,16 +74,18 @@ static bool is_drawn(const struct sl_kernel_source *source, uint32_t i)
         return source->node->inputs[i].dtype != SL_DTYPE_NONE && !(source->constants && source->constants[i]);
 }
 
-/* Bytes of the largest input that is no constant; false: one is not of float32. */
+/* Bytes of the largest input that is no constant; false: one is of another type than input 0, or that is none of real numbers. */
 static bool drawn_bytes(const struct sl_kernel_source *source, uint64_t *ret_bytes)
 {
         *ret_bytes = 0;
+        if (!sl_cpu_is_real(&source->node->inputs[0]))
+                return false;
         for (uint32_t i = 0; i < source->node->n_inputs; i++) {
                 const struct sl_tensor *input = &source->node->inputs[i];
 
                 if (!is_drawn(source, i))
                         continue;
-                if (!sl_cpu_is_f32(input))
+                if (input->dtype != source->node->inputs[0].dtype)
                         return false;
                 *ret_bytes = sl_tensor_bytes(input) > *ret_bytes ? sl_tensor_bytes(input) : *ret_bytes;
         }
@@ -99,7 +109,7 @@ static bool trial_init(struct trial *trial, const struct sl_kernel_source *sourc
         trial->scratch = map_bytes(trial->scratch_bytes);
         if (!trial->numbers || !trial->output || !trial->scratch)
                 return false;
-        fill_values(trial->numbers, bytes / sizeof(float));
+        fill_values(trial->numbers, source->node->inputs[0].dtype, bytes);
         for (uint32_t i = 0; i < source->node->n_inputs; i++)
                 trial->inputs[i] = is_drawn(source, i) ? trial->numbers : source->constants ? source->constants[i] : NULL;
         return true;

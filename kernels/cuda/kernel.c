@@ -286,7 +286,10 @@ static CUresult launch_own(
         return sl_cuda_own_launch(&kernel->session->libraries->own, &step->own, &own, kernel->session->device.stream);
 }
 
-/* What a library says, as the driver would: its own words are of no use while a request runs. */
+/*
+ * What a library says, as the driver would: its own words are of no use while a request runs. That it launched nothing does not mean
+ * that the device is lost: if it is, the driver says so of what comes behind it.
+ */
 static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const struct sl_binding *binding, CUdeviceptr workspace)
 {
         const struct sl_cuda_step *step = &kernel->recipe.steps[number];
@@ -302,12 +305,12 @@ static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const str
         case SL_CUDA_CONVOLVE:
                 return sl_cudnn_execution_launch(&kernel->made[number].execution, at, workspace) == CUDNN_STATUS_SUCCESS
                                ? CUDA_SUCCESS
-                               : CUDA_ERROR_LAUNCH_FAILED;
+                               : CUDA_ERROR_INVALID_VALUE;
         case SL_CUDA_MULTIPLY:
                 return sl_cublaslt_matmul_launch(&kernel->made[number].matmul, &operands, kernel->session->device.stream) ==
                                        CUBLAS_STATUS_SUCCESS
                                ? CUDA_SUCCESS
-                               : CUDA_ERROR_LAUNCH_FAILED;
+                               : CUDA_ERROR_INVALID_VALUE;
         default:
                 return launch_own(kernel, step, binding, workspace);
         }

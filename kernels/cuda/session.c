@@ -154,18 +154,20 @@ int sl_cuda_session_use_cudnn(struct sl_session *session, struct sl_error *error
         status = cudnn->handle_create(&session->cudnn);
         if (status == CUDNN_STATUS_SUCCESS)
                 status = cudnn->handle_set_stream(session->cudnn, (cudaStream_t)session->device.stream);
-        return status == CUDNN_STATUS_SUCCESS
-                       ? 0
-                       : sl_error_set(error, EIO, "cuDNN does not start on the device: status %d", (int)status);
+        if (status == CUDNN_STATUS_SUCCESS)
+                return 0;
+        return sl_error_set(error, status == CUDNN_STATUS_ALLOC_FAILED ? ENOMEM : ENOTSUP,
+                "cuDNN does not start on the device: status %d", (int)status);
 }
 
 int sl_cuda_session_use_cublaslt(struct sl_session *session, struct sl_error *error)
 {
         cublasStatus_t status = session->cublaslt ? CUBLAS_STATUS_SUCCESS : session->libraries->cublaslt.create(&session->cublaslt);
 
-        return status == CUBLAS_STATUS_SUCCESS
-                       ? 0
-                       : sl_error_set(error, EIO, "cuBLASLt does not start on the device: status %d", (int)status);
+        if (status == CUBLAS_STATUS_SUCCESS)
+                return 0;
+        return sl_error_set(error, status == CUBLAS_STATUS_ALLOC_FAILED ? ENOMEM : ENOTSUP,
+                "cuBLASLt does not start on the device: status %d", (int)status);
 }
 
 /* ---- what is in flight ---- */

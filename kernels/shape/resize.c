@@ -55,6 +55,13 @@ static int read_axes(const struct sl_node_desc *node, uint32_t rank, uint32_t *a
         return r;
 }
 
+/* A crop that a request brings says how much of each axis the scales apply to. */
+static bool waits_for_crop(const struct sl_node_desc *node, const struct sl_resize *r)
+{
+        return r->transform == SL_RESIZE_TF_CROP_AND_RESIZE && sl_input_present(node, 1) &&
+               !sl_attrs_find(&node->attrs, SL_ATTR_ROI);
+}
+
 /* A list of that type with as many elements as there are axes (times @each); NULL when it is absent or empty. */
 static int find_list(const struct sl_node_desc *node, uint32_t id, enum sl_attr_type type, uint32_t count,
         const struct sl_attr **ret_list, struct sl_error *error)
@@ -138,12 +145,12 @@ static int read_sizes(
         result = result ? result : find_list(node, SL_ATTR_SIZES, SL_ATTR_TYPE_INTS, count, &sizes, error);
         if (result)
                 return result;
-        if (!scales && !sizes) {
-                bool pending = sl_input_present(node, 2) || sl_input_present(node, 3);
-
+        if (!scales && !sizes && !sl_input_present(node, 2) && !sl_input_present(node, 3))
+                return sl_error_set(error, EINVAL, "neither scales nor sizes are given");
+        if (!sizes && (!scales || waits_for_crop(node, r))) {
                 for (uint32_t i = 0; i < count; i++)
                         r->out[axes[i]] = SL_DIM_UNKNOWN;
-                return pending ? 0 : sl_error_set(error, EINVAL, "neither scales nor sizes are given");
+                return 0;
         }
         if (sizes && policy != POLICY_STRETCH)
                 return size_evenly(r, axes, sizes, policy == POLICY_NOT_SMALLER, error);

@@ -3,6 +3,7 @@
  * Activations over a block that was just summed. Four vectors, of two rows, go through every step together: a vector's own steps
  * wait for each other.
  */
+#include "cpu/base/bfloat16.h"
 #include "cpu/base/vector.h"
 #include "cpu/gemm/epilogue.h"
 
@@ -137,4 +138,22 @@ void SL_TILE(sl_cpu_epilogue_activate)(
                 return;
         }
 #undef CASE
+}
+
+/* As two rows, which lie in the L1 cache with their halves. */
+#define BLOCK 1024
+
+void SL_TILE(sl_cpu_epilogue_activate_bf16)(const struct sl_cpu_epilogue *epilogue, uint16_t *data, int64_t n)
+{
+        float block[BLOCK] = {0};
+
+        for (int64_t i = 0; i < n; i += BLOCK) {
+                int64_t columns = n - i < BLOCK ? n - i : BLOCK;
+
+                for (int64_t k = 0; k < columns; k++)
+                        block[k] = sl_widen_bf16(data[i + k]);
+                SL_TILE(sl_cpu_epilogue_activate)(epilogue, block, BLOCK / 2, 2, BLOCK / 2);
+                for (int64_t k = 0; k < columns; k++)
+                        data[i + k] = sl_narrow_bf16(block[k]);
+        }
 }

@@ -27,3 +27,7 @@ bool sl_cpu_epilogue_plan(const struct sl_node_desc *node, struct sl_cpu_epilogu
 SL_TILES(void, sl_cpu_epilogue_activate,
         (const struct sl_cpu_epilogue *epilogue, float *data, int64_t stride, int64_t rows, int64_t columns),
         (epilogue, data, stride, rows, columns))
+
+/* The same over @n elements of bfloat16, in float32 and rounded. */
+SL_TILES(void, sl_cpu_epilogue_activate_bf16, (const struct sl_cpu_epilogue *epilogue, uint16_t *data, int64_t n),
+        (epilogue, data, n))

@@ -26,9 +26,11 @@ static bool is_cut_down(const struct sl_primitive_spec *spec)
 
 int64_t sl_primitive_units(const struct sl_primitive_spec *spec)
 {
-        if (spec->source.dtype != SL_DTYPE_F32 || spec->n_scales || spec->kind == SL_PRIMITIVE_FUNCTION)
+        bool real = spec->source.dtype == SL_DTYPE_F32 || spec->source.dtype == SL_DTYPE_BF16;
+
+        if (!real || spec->n_scales || spec->kind == SL_PRIMITIVE_FUNCTION)
                 return 0;
-        if (spec->kind == SL_PRIMITIVE_MATMUL && spec->result.rank < 3)
+        if (spec->kind == SL_PRIMITIVE_MATMUL && spec->result.rank < 3 && spec->source.dtype == SL_DTYPE_F32)
                 return 0; /* its bits depend on the number of rows */
         if (is_cut_down(spec))
                 return spec->result.dims[DOWN];

@@ -87,6 +87,20 @@ bool sl_describe_activation(const struct sl_node_desc *node, struct sl_cpu_call 
         return add_function(call, functions[e->activation], e->activation == SL_ACT_RELU ? 0.0f : e->act_a, e->act_b);
 }
 
+/* oneDNN's functions that are polynomials take longer in bfloat16 than the own ones in a pass of their own (README.md, Parts). */
+static bool is_computed_behind(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        struct sl_epilogue function = {.activation = node->epilogue.activation, .act_a = node->epilogue.act_a};
+        struct sl_node_desc alone = {.epilogue = function};
+        struct sl_cpu_epilogue behind;
+
+        if (node->outputs[0].dtype != SL_DTYPE_BF16 || !sl_cpu_has_avx2() || function.activation == SL_ACT_LEAKY_RELU ||
+                !sl_cpu_epilogue_plan(&alone, &behind) || behind.activation == SL_ACT_NONE)
+                return false;
+        call->spec.behind = behind;
+        return true;
+}
+
 bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         const struct sl_epilogue *e = &node->epilogue;
@@ -98,7 +112,7 @@ bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *c
                         !sl_describe_add(call, &call->spec.result, node->n_inputs - 1))
                         return false;
         }
-        return sl_describe_activation(node, call);
+        return is_computed_behind(node, call) || sl_describe_activation(node, call);
 }
 
 bool sl_describe_sum(const struct sl_node_desc *node, struct sl_cpu_call *call)

@@ -52,7 +52,8 @@ void sl_describe_window(const struct sl_window *window, struct sl_primitive_spec
 /* The next step is the activation of the node's epilogue. */
 bool sl_describe_activation(const struct sl_node_desc *node, struct sl_cpu_call *call);
 
-/* The steps of the node's epilogue. call->spec.result is set already; the residual is seen with the same dimensions. */
+/* The steps of the node's epilogue, of which there are no more behind it. call->spec.result is set already; the residual is seen
+ * with the same dimensions. */
 bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *call);
 
 /*

@@ -21,6 +21,8 @@ struct sl_primitive {
         dnnl_stream_t stream;
         dnnl_primitive_t primitive;
         size_t scratch_bytes;
+        struct sl_cpu_epilogue behind;
+        int64_t elements; /* of the result */
         int n_arguments;
         uint8_t pointer_of[SL_ARGUMENT_COUNT]; /* enum sl_primitive_argument of each of arguments[] */
         dnnl_exec_arg_t arguments[SL_ARGUMENT_COUNT];
@@ -550,6 +552,15 @@ static int explain(dnnl_status_t status, const struct sl_packed *packed, struct 
                 packed && packed->data_bytes ? " over weights packed in this form" : "", (int)status);
 }
 
+static int64_t count_elements(const struct sl_strided *tensor)
+{
+        int64_t elements = 1;
+
+        for (uint32_t i = 0; i < tensor->rank; i++)
+                elements *= tensor->dims[i];
+        return elements;
+}
+
 int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_primitive **ret_primitive,
         struct sl_error *error)
 {
@@ -567,6 +578,8 @@ int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packe
                 sl_primitive_free(p);
                 return explain(status, packed, error);
         }
+        p->behind = spec->behind;
+        p->elements = count_elements(&spec->result);
         *ret_primitive = p;
         return 0;
 }
@@ -619,7 +632,11 @@ int sl_primitive_run(struct sl_primitive *p, void *const pointers[SL_ARGUMENT_CO
         for (int i = 0; i < p->n_arguments; i++)
                 if (dnnl_memory_set_data_handle(p->arguments[i].memory, pointers[p->pointer_of[i]]) != dnnl_success)
                         return -EIO;
-        return dnnl_primitive_execute(p->primitive, p->stream, p->n_arguments, p->arguments) == dnnl_success ? 0 : -EIO;
+        if (dnnl_primitive_execute(p->primitive, p->stream, p->n_arguments, p->arguments) != dnnl_success)
+                return -EIO;
+        if (p->behind.activation)
+                sl_cpu_epilogue_activate_bf16(&p->behind, pointers[SL_ARGUMENT_RESULT], p->elements);
+        return 0;
 }
 
 /* A reorder runs once per model, so it may own everything that it needs. */

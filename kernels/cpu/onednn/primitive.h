@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "cpu/gemm/epilogue.h"
 #include "tensor.h"
 
 #include <stdbool.h>
@@ -98,6 +99,7 @@ struct sl_primitive_spec {
         float a, b;
         uint32_t n_steps;
         struct sl_primitive_step steps[SL_PRIMITIVE_STEPS_MAX];
+        struct sl_cpu_epilogue behind; /* if it has an activation: of a bfloat16 result, which is dense, by own code */
 };
 
 /*

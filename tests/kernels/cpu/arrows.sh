@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../../../kernels/cpu"
 
 declare -A below=(
         [base]='' [gemm]='base' [elementwise]='base' [movement]='base' [reduce]='base' [ml]='base'
-        [conv]='base gemm' [rnn]='base gemm' [onednn]='base reduce')
+        [conv]='base gemm' [rnn]='base gemm' [onednn]='base gemm reduce')
 status=0
 for folder in */; do
         folder=${folder%/}

@@ -123,6 +123,8 @@ Test(cpu_splits, a_call_of_onednn_is_cut_where_its_parts_were_faster)
 
         cr_expect_eq(split_by(stack, 2e-3, 1.1e-3, INFINITY).members, 2);
         cr_expect_eq(split_by(stack, 2e-3, 2e-3, INFINITY).members, 0);
+        cr_expect_eq(split_by("MatMul 4x512x512 4x512x512", 2e-3, INFINITY, INFINITY).members, 2,
+                "more parts than it can have are not timed");
 }
 
 /* Nothing that two cores do at once is slower than what one of them does. */

@@ -56,7 +56,7 @@ uint64_t fake_engine_ns(const void *convolution)
 
 struct fake_libraries_control fake_libraries;
 static const struct sl_cuda_driver *driver;
-static uint32_t n_held;
+static uint32_t n_held, n_handles;
 
 void fake_libraries_begin(const struct sl_cuda_driver *used)
 {
@@ -219,7 +219,8 @@ static void read_graph(const struct descriptor *graph, struct fake_convolution *
         X(x[0])                                                                                                                    \
         X(x[1])                                                                                                                    \
         X(x[2])                                                                                                                    \
-        X(x[3]) X(w[0]) X(w[1]) X(w[2]) X(w[3]) X(y[0]) X(y[1]) X(y[2]) X(y[3]) X(pad[0]) X(pad[1]) X(stride[0]) X(stride[1])      \
+        X(x[3])                                                                                                                    \
+        X(w[0]) X(w[1]) X(w[2]) X(w[3]) X(y[0]) X(y[1]) X(y[2]) X(y[3]) X(pad[0]) X(pad[1]) X(stride[0]) X(stride[1])              \
                 X(dilation[0]) X(dilation[1]) X(bias) X(residual) X(relu) X(engine)
 
 static void print(const struct fake_convolution *c, char *text)
@@ -339,9 +340,15 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttrib
 
 /* ---- execution ---- */
 
+/* FAKE_CUDNN_HANDLES: for so many at a time there is memory. */
 static cudnnStatus_t handle_create(cudnnHandle_t *ret_handle)
 {
+        const char *limit = getenv("FAKE_CUDNN_HANDLES");
+
+        if (limit && n_handles >= strtoul(limit, NULL, 10))
+                return CUDNN_STATUS_ALLOC_FAILED;
         *ret_handle = calloc(1, sizeof(CUstream));
+        n_handles++;
         n_held++;
         return CUDNN_STATUS_SUCCESS;
 }
@@ -349,6 +356,7 @@ static cudnnStatus_t handle_create(cudnnHandle_t *ret_handle)
 static cudnnStatus_t handle_destroy(cudnnHandle_t handle)
 {
         free(handle);
+        n_handles--;
         n_held--;
         return CUDNN_STATUS_SUCCESS;
 }

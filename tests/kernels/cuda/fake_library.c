@@ -2,10 +2,10 @@
 /*
  * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
  * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a
- * graph, from 1 on, at which the device is lost; with FAKE_CUDA_ONLY=1 what is said of MAJOR, MEMORY and LOSE_AT holds for gpu:1
- * alone. While there is a file FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then called "timing". FAKE_CUDA_COUNTS
- * names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well
- * (fake_exports.c).
+ * graph, from 1 on, at which the device is lost; with FAKE_CUDA_MUTE who opens it waits for ever; with FAKE_CUDA_ONLY=1 what is
+ * said of MAJOR, MEMORY, LOSE_AT and MUTE holds for gpu:1 alone. While there is a file FAKE_CUDA_STANDS, nothing ends that is
+ * timed: who asks is then called "timing". FAKE_CUDA_COUNTS names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it
+ * has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
  */
 #include "fake_counts.h"
 #include "fake_driver.h"
@@ -132,6 +132,8 @@ __attribute__((constructor)) static void begin(void)
 EXPORTED CUresult CUDAAPI cuDriverGetVersion(int *ret_version);
 EXPORTED CUresult CUDAAPI cuDriverGetVersion(int *ret_version)
 {
+        while (getenv("FAKE_CUDA_MUTE") && is_meant())
+                pause();
         *ret_version = (int)number("FAKE_CUDA_VERSION", SL_CUDA_DRIVER_VERSION);
         return CUDA_SUCCESS;
 }
