@@ -28,15 +28,22 @@ struct annotation {
         bool *consumes; /* of each old node: reads its data input from bytes */
 };
 
+/* Where the output channels of the weights lie. */
+static uint32_t channel_axis(const struct sl_node *node)
+{
+        return node->op == SL_OP_CONV || (node->op == SL_OP_GEMM && sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0)) ? 0 : 1;
+}
+
+/* Without a bias, or with one number for each output channel. */
 static bool is_row(const struct sl_graph *graph, const struct sl_node *node)
 {
         uint32_t bias = node->n_inputs > BIAS_INPUT ? node->inputs[BIAS_INPUT] : SL_VALUE_NONE;
-        const struct sl_shape *shape;
+        const struct sl_shape *shape, *weights = &graph->values[node->inputs[1]].tensor.shape;
 
         if (bias == SL_VALUE_NONE)
                 return true;
         shape = &graph->values[bias].tensor.shape;
-        return sl_graph_is_constant(graph, bias) && shape->rank == 1;
+        return sl_graph_is_constant(graph, bias) && shape->rank == 1 && shape->dims[0] == weights->dims[channel_axis(node)];
 }
 
 static bool is_plain_gemm(const struct sl_node *node)
@@ -213,12 +220,6 @@ static int floats_of(struct annotation *a, uint32_t value, const struct sl_node 
         if (r == 0)
                 a->marks[value].floats = *ret_floats;
         return r;
-}
-
-/* Where the output channels of the weights lie. */
-static uint32_t channel_axis(const struct sl_node *node)
-{
-        return node->op == SL_OP_CONV || (node->op == SL_OP_GEMM && sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0)) ? 0 : 1;
 }
 
 /* Element @i of @n belongs to this channel. */

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "dataset.h"
+#include "export.h"
 #include "graph.h"
 #include "import.h"
 #include "lower.h"
@@ -322,6 +323,23 @@ static int import(const char *model, const struct sl_lower_options *lowering, st
         return r < 0 ? r : sl_passes_run(*ret_graph, &(struct sl_pass_options){.without = ~BASIC_PASSES}, error);
 }
 
+/*
+ * A variant has the nodes of the graph, and some that can be written: what cannot is to be said before samples are run. Its size is
+ * another one.
+ */
+static int check_export(const struct sl_graph *graph, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *copy = NULL;
+        SL_CLEANUP(sl_cleanup_free) uint8_t *file = NULL;
+        size_t bytes;
+        int r = sl_graph_copy(graph, &copy);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "no memory for a copy of the graph");
+        r = sl_export_onnx(copy, NULL, 0, &file, &bytes, error);
+        return r == -EFBIG ? 0 : r;
+}
+
 static void job_deinit(struct job *job)
 {
         free(job->ranges);
@@ -342,6 +360,7 @@ int sl_quantize(const char *model, const struct sl_quantize_options *options, co
                         "%" PRIu64 " of %" PRIu64 " samples to calibrate on: both they and the others are wanted",
                         options->calibration, sl_dataset_count(samples));
         r = import(model, &options->lowering, &job.graph, error);
+        r = r < 0 ? r : check_export(job.graph, error);
         if (r == 0) {
                 job.ranges = calloc(job.graph->n_values + 1u, sizeof(*job.ranges));
                 job.limits = calloc(job.graph->n_values + 1u, sizeof(*job.limits));

@@ -43,7 +43,10 @@ struct sl_variant {
         char *float_nodes;            /* their names, with commas between; owned */
 };
 
-/* @model: path of the file. Return: 0; -EINVAL too few samples; what import, compiler and kernels say. */
+/*
+ * @model: path of the file. Return: 0; -EINVAL too few samples; what import, export (before any sample is run), compiler and
+ * kernels say.
+ */
 int sl_quantize(const char *model, const struct sl_quantize_options *options, const struct sl_dataset *samples,
         struct sl_variant *ret_variant, struct sl_error *error);
 void sl_variant_deinit(struct sl_variant *variant);

@@ -123,9 +123,20 @@ struct taste {
         bool scan;
         int64_t rows, width, rounds; /* of what is carried; of a Scan or a Loop whose trips are constant */
         bool counted, stops, branches, collects;
+        bool counts; /* where something is no zero, which says how large it is when it is known */
         int64_t in_axis, out_axis;
         int64_t backwards_in, backwards_out;
 };
+
+/* A small number of what @of holds, between static shapes. */
+static void build_count(struct builder *body, const char *of, const char *result)
+{
+        builder_node(body, "NonZero", of, "places");
+        builder_attr_int(body, builder_node(body, "Cast", "places", "indices"), "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+        builder_node(body, "ReduceSum", "indices", "sum");
+        builder_floats(body, "small", 0, NULL, (float[]){0.001f});
+        builder_node(body, "Mul", "sum,small", result);
+}
 
 /* h' = tanh(h w + x) (or relu of another product, in odd rounds), and a row for each round. */
 static void build_cell(struct builder *body, struct builder *then, struct builder *other, const struct taste *taste, const char *x)
@@ -133,12 +144,20 @@ static void build_cell(struct builder *body, struct builder *then, struct builde
         Onnx__NodeProto *node;
 
         builder_random(body, "w", DIMS(taste->width, taste->width));
-        builder_node(body, "MatMul", "h,w", "product");
+        builder_node(body, "MatMul", "h,w", taste->counts ? "pure" : "product");
+        if (taste->counts) {
+                build_count(body, "h", "count");
+                builder_node(body, "Add", "pure,count", "product");
+        }
         if (taste->branches) {
                 builder_node(then, "Tanh", "product", "t");
                 builder_output(then, "t");
                 builder_random(other, "v", DIMS(taste->width, taste->width));
-                builder_node(other, "MatMul", "product,v", "second");
+                builder_node(other, "MatMul", "product,v", taste->counts ? "unmoved" : "second");
+                if (taste->counts) {
+                        build_count(other, "product", "others");
+                        builder_node(other, "Add", "unmoved,others", "second");
+                }
                 builder_node(other, "Relu", "second", "e");
                 builder_output(other, "e");
                 builder_node(body, "ReduceMax", "h", "most");
@@ -250,6 +269,7 @@ static struct taste draw_taste(uint64_t *state)
                 .counted = draw(state, 2),
                 .stops = draw(state, 3) == 0,
                 .branches = draw(state, 2),
+                .counts = draw(state, 3) == 0,
                 .collects = draw(state, 2),
                 .in_axis = draw(state, 3),
                 .out_axis = draw(state, 3),
@@ -269,11 +289,11 @@ Test(bodies, random_loops_and_scans_make_what_the_reference_makes)
                 struct model m;
                 char what[160];
 
-                snprintf(what, sizeof(what), "%s of %lld rounds over [%lld,%lld]%s%s%s%s, axes %lld %lld, backwards %lld %lld",
+                snprintf(what, sizeof(what), "%s of %lld rounds over [%lld,%lld]%s%s%s%s%s, axes %lld %lld, backwards %lld %lld",
                         taste.scan ? "Scan" : "Loop", (long long)taste.rounds, (long long)taste.rows, (long long)taste.width,
                         taste.counted ? ", counted" : "", taste.stops ? ", stops" : "", taste.branches ? ", branches" : "",
-                        taste.collects ? ", collects" : "", (long long)taste.in_axis, (long long)taste.out_axis,
-                        (long long)taste.backwards_in, (long long)taste.backwards_out);
+                        taste.counts ? ", counts" : "", taste.collects ? ", collects" : "", (long long)taste.in_axis,
+                        (long long)taste.out_axis, (long long)taste.backwards_in, (long long)taste.backwards_out);
                 build(&m, &taste);
                 model_compile(&m);
                 run_and_compare(&m, &state, what);

@@ -211,6 +211,39 @@ Test(dynamic, a_scan_puts_its_rows_along_any_axis_and_backwards)
         model_end(&m);
 }
 
+/* Scales apply to what is cropped, so that the request says how large the result is. */
+Test(dynamic, a_crop_of_a_request_decides_what_its_scales_make)
+{
+        static const float rois[][4] = {{0, 0, 1, 1}, {0, 0.25f, 0.5f, 1}, {0, 0, 0.5f, 0.25f}};
+        static const int64_t wanted[][2] = {{4, 8}, {2, 6}, {2, 2}};
+        struct builder *b = builder_new(19);
+        struct model m = {.b = b};
+        struct sl_open_output open;
+        float x[2 * 4 * 4], y[ROOM / 4];
+        Onnx__NodeProto *node;
+
+        fill_random(x, 2 * 4 * 4, 1);
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 2, 4, 4));
+        builder_input(b, "roi", SL_DTYPE_F32, DIMS(4));
+        builder_floats(b, "scales", DIMS(2), (float[]){1, 2});
+        node = builder_node(b, "Resize", "x,roi,scales", "y");
+        builder_attr_string(b, node, "mode", "linear");
+        builder_attr_string(b, node, "coordinate_transformation_mode", "tf_crop_and_resize");
+        builder_attr_ints(b, node, "axes", DIMS(2, 3));
+        builder_output(b, "y");
+        model_import(&m);
+        model_compile(&m);
+        for (size_t i = 0; i < sizeof(rois) / sizeof(*rois); i++) {
+                const void *inputs[] = {x, rois[i]};
+
+                cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
+                cr_assert_eq(open.shape.dims[2], wanted[i][0]);
+                cr_assert_eq(open.shape.dims[3], wanted[i][1]);
+                expect_as_evaluated(&m, inputs, y, &open);
+        }
+        model_end(&m);
+}
+
 /* The branch that is taken is known while the file is read: its nodes are the graph's own. */
 Test(dynamic, an_if_of_a_constant_is_no_node)
 {

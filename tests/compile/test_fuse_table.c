@@ -113,6 +113,18 @@ Test(fuse_table, the_gain_among_models_is_that_of_all_occupancies)
         cr_expect_eq(sl_fuse_gain_among(&(struct sl_fuse_table){.n_lanes = 8}, 8), 0);
 }
 
+Test(fuse_table, a_run_that_wakes_no_thread_is_worth_more)
+{
+        struct sl_fuse_table few = with_lanes(8, 4, 0), many = with_lanes(32, 12, 0); /* seconds */
+        double gain = sl_fuse_gain_among(&few, 32);
+
+        cr_expect_float_eq(sl_fuse_worth(&few, 32, 0), gain, 1e-9);
+        cr_expect_float_eq(sl_fuse_worth(&few, 32, 3999999999), gain, 1e-9);
+        cr_expect_float_eq(sl_fuse_worth(&few, 32, 4000000000), SL_FUSE_SHORT_GAIN * gain, 1e-9);
+        cr_expect_float_eq(sl_fuse_worth(&many, 32, 4000000000), sl_fuse_gain_among(&many, 32), 1e-9);
+        cr_expect_eq(sl_fuse_worth(&(struct sl_fuse_table){.n_lanes = 8}, 8, 1000), 0);
+}
+
 Test(fuse_table, what_never_gains_or_was_not_measured_is_never_merged)
 {
         struct sl_fuse_table table = synthetic();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ONNX's own cases, as far as they are in scope (out_of_scope.inc), and those that made/ makes with ONNX Runtime, on `ref` and on
- * `cpu`. What fails must be in known_failures.inc, what is there must fail, and the share that passes must not fall.
+ * `cpu`, and written by export. What fails must be in known_failures.inc, what is there must fail, and the share that passes must
+ * not fall.
  */
 #include "suite.h"
 
@@ -33,7 +34,7 @@ static void list_cases(const struct suite *suite, FILE *stream)
 }
 
 struct tally {
-        uint32_t in_scope, out_of_scope, open_batch, outcomes[N_BACKENDS][N_OUTCOMES];
+        uint32_t in_scope, out_of_scope, open_batch, exported, outcomes[N_BACKENDS][N_OUTCOMES];
 };
 
 static void count(const struct one_case *one, struct tally *tally)
@@ -43,6 +44,7 @@ static void count(const struct one_case *one, struct tally *tally)
         for (uint32_t b = 0; b < N_BACKENDS && !one->out_of_scope; b++)
                 tally->outcomes[b][one->verdict.outcomes[b]]++;
         tally->open_batch += !one->out_of_scope && one->verdict.open_batch == OUTCOME_PASSED;
+        tally->exported += !one->out_of_scope && one->verdict.exported == OUTCOME_PASSED;
 }
 
 static void print_tally(const char *what, const struct tally *tally)
@@ -52,9 +54,9 @@ static void print_tally(const char *what, const struct tally *tally)
         if (tally->in_scope)
                 fprintf(stderr,
                         "%-8s %5u in scope | ref: %5u pass %4u refused %4u differ %3u crash | cpu: %5u pass, %4u with an open "
-                        "batch | %4u pass with constant parameters\n",
+                        "batch | %4u pass with constant parameters | %5u exported\n",
                         what, tally->in_scope, ref[OUTCOME_PASSED], ref[OUTCOME_REFUSED], ref[OUTCOME_DIFFERS],
-                        ref[OUTCOME_CRASHED], cpu[OUTCOME_PASSED], tally->open_batch, ref[OUTCOME_CONSTANT]);
+                        ref[OUTCOME_CRASHED], cpu[OUTCOME_PASSED], tally->open_batch, ref[OUTCOME_CONSTANT], tally->exported);
 }
 
 static struct tally report(const struct suite *suite)
@@ -117,7 +119,7 @@ static uint32_t check_case(const struct one_case *one, bool *used)
                 if (fails)
                         return wrong;
         }
-        if (one->verdict.open_batch == OUTCOME_DIFFERS) {
+        if (one->verdict.open_batch == OUTCOME_DIFFERS || one->verdict.exported == OUTCOME_DIFFERS) {
                 fprintf(stderr, "FAILS: %s/%s: %s\n", folder, one->name, one->verdict.text);
                 wrong++;
         }

@@ -5,6 +5,7 @@
 #include "base/dim_sizes.h"
 #include "base/error.h"
 #include "evaluate.h"
+#include "export.h"
 #include "graph.h"
 #include "import.h"
 #include "lower.h"
@@ -538,6 +539,53 @@ static void try_open_batch(struct trial *trial, struct verdict *verdict)
         snprintf(verdict->text, sizeof(verdict->text), "with an open batch: %.*s", VERDICT_TEXT_BYTES - 30, trial->error.text);
 }
 
+/* Bodies, and what import made an operator of its own, have no way back. */
+static bool has_way_back(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && strchr(sl_op_name(graph->nodes[i].op), '.'))
+                        return false;
+        return !sl_graph_has_bodies(graph);
+}
+
+/* The graph becomes what its export says. */
+static int export_and_import(struct trial *trial)
+{
+        struct sl_graph *back = NULL;
+        uint8_t *file = NULL;
+        size_t bytes;
+        int result = sl_export_onnx(trial->graph, NULL, 0, &file, &bytes, &trial->error);
+
+        if (result == 0)
+                result = sl_import_onnx_bytes(file, bytes, NULL, &back, &trial->error);
+        free(file);
+        if (result < 0)
+                return result;
+        sl_graph_free(trial->graph);
+        trial->graph = back;
+        return 0;
+}
+
+/* What was written and read again gives the case's values, in every form in which the case itself does. */
+static void try_export(struct trial *trial, enum form form, struct verdict *verdict)
+{
+        int result = import_form(trial, form);
+
+        if (result == 0)
+                result = run_all_sets(trial, run_on_ref);
+        if (result == 0 && has_way_back(trial->graph)) {
+                result = export_and_import(trial);
+                if (result == 0)
+                        result = run_all_sets(trial, run_on_ref);
+                if (verdict->exported != OUTCOME_DIFFERS)
+                        verdict->exported = result < 0 ? OUTCOME_DIFFERS : OUTCOME_PASSED;
+                if (result < 0)
+                        snprintf(
+                                verdict->text, sizeof(verdict->text), "exported: %.*s", VERDICT_TEXT_BYTES - 20, trial->error.text);
+        }
+        release(trial);
+}
+
 void trial_run(const char *folder, double tolerance, const struct trial_backend *backend, struct verdict *ret_verdict)
 {
         struct trial *trial = calloc(1, sizeof(*trial));
@@ -557,5 +605,7 @@ void trial_run(const char *folder, double tolerance, const struct trial_backend 
         }
         for (uint32_t b = 0; b < N_BACKENDS; b++)
                 ret_verdict->outcomes[b] = outcomes[b];
+        try_export(trial, AS_IT_IS, ret_verdict);
+        try_export(trial, PARAMETERS_CONSTANT, ret_verdict);
         free(trial);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One case of ONNX's, tried: the model is imported and evaluated on `ref`, as it is and after all passes, then compiled for
- * a backend, `cpu` or another, and run as a plan; and once more with an open leading dimension, which may be refused but must not give
- * another result. One thread; frees what it takes, whatever the outcome.
+ * a backend, `cpu` or another, and run as a plan; and once more with an open leading dimension, which may be refused but must not
+ * give another result. It is also exported, and what that gives is imported and evaluated on `ref`. One thread; frees what it
+ * takes, whatever the outcome.
  */
 #pragma once
 
@@ -27,6 +28,7 @@ enum backend { BACKEND_REF, BACKEND_CPU, N_BACKENDS };
 struct verdict {
         uint32_t outcomes[N_BACKENDS]; /* enum outcome */
         uint32_t open_batch;           /* enum outcome: the same case when its leading dimension is open, as batches are */
+        uint32_t exported; /* enum outcome: the same case, written by export and read again; none where that has no way back */
         int64_t opset;
         char text[VERDICT_TEXT_BYTES]; /* of the first that did not pass */
 };

@@ -263,3 +263,20 @@ Test(einsum, the_order_that_transposes_the_fewest_bytes_is_taken)
                 builder_free(b);
         }
 }
+
+/* Protobuf has no bytes for it, and it says that one scalar stays what it is. */
+Test(einsum, an_empty_equation_is_that_of_a_scalar)
+{
+        const float input = 3;
+        float output = 0;
+        struct builder *b = builder_new_of_x(17, 0, NULL);
+        struct sl_graph *graph;
+
+        builder_attr_string(b, builder_node(b, "Einsum", "x", "y"), "equation", "");
+        builder_output(b, "y");
+        graph = builder_import(b);
+        evaluate_floats(graph, 1, &input, &output, 1);
+        cr_expect_float_eq(output, input, 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}

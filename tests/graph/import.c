@@ -432,6 +432,27 @@ Test(import, an_unknown_attribute_is_refused)
         builder_free(b);
 }
 
+Test(import, names_of_ports_that_cannot_be_shown_are_refused)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_input(b, "im\xffg", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_output(b, "y");
+        builder_node(b, "Add", "x,im\xffg", "y");
+        builder_expect(b, -EBADMSG, "input 1: byte 2 of its name, 0xff, is of a control character or no UTF-8");
+        builder_free(b);
+        b = builder_new_of_x(13, DIMS(-1, 4));
+        builder_output(b, "\x1b[2J");
+        builder_node(b, "Relu", "x", "\x1b[2J");
+        builder_expect(b, -EBADMSG, "output 0: byte 0 of its name, 0x1b, is of a control character or no UTF-8");
+        builder_free(b);
+        b = builder_new_of_x(13, DIMS(-1, 4));
+        builder_output(b, "gr\xc3\xb6\xc3\x9f");
+        builder_node(b, "Relu", "x", "gr\xc3\xb6\xc3\x9f");
+        expect_graph(b, "gr\xc3\xb6\xc3\x9f = Relu(x [N,4]) -> gr\xc3\xb6\xc3\x9f [N,4]\n");
+}
+
 Test(import, opsets_outside_the_range_are_refused)
 {
         static const int64_t opsets[] = {0, 24};

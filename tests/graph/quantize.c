@@ -205,6 +205,79 @@ Test(quantize, a_residual_sum_goes_into_the_convolution_before_it)
         builder_free(b);
 }
 
+/* Files have no Relu in front of bytes that stand for nothing below it. */
+Test(quantize, a_part_of_a_sum_that_its_bytes_limit_stays_one)
+{
+        struct builder *b = image_model();
+
+        add_pair(b, "x", SL_DTYPE_U8, 1.0f / 127, 128);
+        add_conv(b, "x_d", "w", "c");
+        add_pair(b, "c", SL_DTYPE_U8, 0.01f, 0);
+        builder_node(b, "Add", "c_d,x_d", "y");
+        add_pair(b, "y", SL_DTYPE_U8, 0.02f, 120);
+        builder_output(b, "y_d");
+        struct sl_graph *graph = optimise(b, IMAGE, IMAGE, 0.02f);
+
+        expect_count(graph, SL_OP_QUANTIZED_CONV, 1);
+        expect_count(graph, SL_OP_QUANTIZED_ADD, 1);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+/* As where one region of bytes ends and the next begins, with the same scale or another, and with what moves elements between. */
+Test(quantize, bytes_that_are_made_floats_and_bytes_again_are_rescaled)
+{
+        for (int i = 0; i < 4; i++) {
+                struct builder *b = image_model();
+
+                add_pair(b, "x", SL_DTYPE_U8, 1.0f / 127, 128);
+                builder_node(b, "Identity", "x_d", "i");
+                add_quantity(b, "r", SL_DTYPE_U8, i % 2 ? 0.01f : 1.0f / 127, i % 2 ? 100 : 128);
+                builder_node(b, "QuantizeLinear", i / 2 ? "i,r_s,r_z" : "x_d,r_s,r_z", "r_q");
+                builder_node(b, "DequantizeLinear", "r_q,r_s,r_z", "r_d");
+                builder_node(b, "Relu", "r_d", "y");
+                builder_output(b, "y");
+                struct sl_graph *graph = optimise(b, IMAGE, IMAGE, 0.01f);
+
+                expect_count(graph, SL_OP_QUANTIZE_LINEAR, 1);
+                expect_count(graph, SL_OP_DEQUANTIZE_LINEAR, 1);
+                expect_count(graph, SL_OP_QUANTIZED_ADD, i % 2);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
+Test(quantize, concat_may_read_the_same_bytes_twice)
+{
+        struct builder *b = image_model();
+
+        add_pair(b, "x", SL_DTYPE_U8, 1.0f / 127, 128);
+        builder_attr_int(b, builder_node(b, "Concat", "x_d,x_d", "c"), "axis", 1);
+        add_pair(b, "c", SL_DTYPE_U8, 0.01f, 110);
+        builder_output(b, "c_d");
+        struct sl_graph *graph = optimise(b, IMAGE, 2 * IMAGE, 0.01f);
+
+        expect_count(graph, SL_OP_QUANTIZED_ADD, 1);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+/* Of which not every backend has the greatest of a plane. */
+Test(quantize, bytes_are_left_where_only_some_backends_take_them)
+{
+        struct builder *b = image_model();
+
+        add_pair(b, "x", SL_DTYPE_U8, 1.0f / 127, 128);
+        builder_node(b, "GlobalMaxPool", "x_d", "p");
+        add_pair(b, "p", SL_DTYPE_U8, 1.0f / 127, 128);
+        builder_output(b, "p_d");
+        struct sl_graph *graph = optimise(b, IMAGE, BATCH * CHANNELS, 1.0f / 127);
+
+        expect_count(graph, SL_OP_GLOBAL_MAX_POOL, 1);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
 Test(quantize, pools_and_concat_move_bytes_and_rescale_what_differs)
 {
         struct builder *b = image_model();

@@ -107,6 +107,7 @@ static struct sl_digest digest_host(void)
         uint32_t version = SL_PLAN_VERSION;
         struct sl_digest digest = mix((struct sl_digest){0}, &version, sizeof(version));
 
+        digest = mix(digest, SL_PLAN_RELEASE, sizeof(SL_PLAN_RELEASE));
         return mix_processor(mix(digest, &key, sizeof(key)));
 }
 

@@ -254,8 +254,8 @@ static int end_block(struct sl_fuse *fuse, struct sl_fuse_found *found)
                 fuse->first += fuse->n_lanes;
                 return next_block(fuse);
         }
-        if (block.plan &&
-                (!fuse->best.plan || sl_fuse_gain_among(&block.table, fuse->n) > sl_fuse_gain_among(&fuse->best.table, fuse->n))) {
+        if (block.plan && (!fuse->best.plan || sl_fuse_worth(&block.table, fuse->n, fuse->options.short_ns) >
+                                                       sl_fuse_worth(&fuse->best.table, fuse->n, fuse->options.short_ns))) {
                 sl_plan_free(fuse->best.plan);
                 fuse->best = block;
         } else {

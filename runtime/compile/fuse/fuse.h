@@ -58,6 +58,7 @@ struct sl_fuse_options {
         uint64_t seconds;
         uint32_t batch_max;                                              /* larger ones are not measured; 0: the ladder's largest */
         uint32_t lanes;                                                  /* of a block; 0: the number is chosen */
+        uint64_t short_ns;                                               /* as of sl_fuse_worth(), by which it is */
         bool always;                                                     /* keeps plans that are never the cheapest way, too */
         uint64_t measure_ns;                                             /* for all that is timed; 0: SL_FUSE_MEASURE_NS */
         void (*tried)(void *context, const struct sl_fuse_trial *trial); /* called by sl_fuse_advance(); NULL: nobody listens */

@@ -170,3 +170,12 @@ double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
                 }
         return exp(sum / n);
 }
+
+double sl_fuse_worth(const struct sl_fuse_table *table, uint32_t n_models, uint64_t short_ns)
+{
+        double gain = sl_fuse_gain_among(table, n_models);
+        bool is_short =
+                table->n_rows && 1e9 * sl_fuse_merged_seconds(table, table->n_lanes, table->rows[0].batch) <= (double)short_ns;
+
+        return is_short ? SL_FUSE_SHORT_GAIN * gain : gain;
+}

@@ -19,6 +19,7 @@
 #define SL_FUSE_OCCUPANCIES_MAX 4
 #define SL_FUSE_LEAST_GAIN      0.03 /* merged is cheaper only by so much of what one job takes, or it is not worth it */
 #define SL_FUSE_NEVER           UINT32_MAX
+#define SL_FUSE_SHORT_GAIN      1.25 /* served on two cores of a Xeon (model 207): 1.5 with conv4, 1.2 with LeNet */
 
 struct sl_fuse_row {
         uint32_t batch;   /* samples of each lane */
@@ -62,3 +63,10 @@ double sl_fuse_gain(const struct sl_fuse_table *table);
  * all are occupied, few lanes where few neighbours are; what is left out for idle ones counts. 0 without rows.
  */
 double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models);
+
+/*
+ * By what numbers of lanes are compared: that gain, and SL_FUSE_SHORT_GAIN times as much where a run with all lanes occupied, at
+ * the smallest batch, takes no longer than @short_ns: who serves computes that itself, and no thread is woken for it. 0: nobody
+ * does.
+ */
+double sl_fuse_worth(const struct sl_fuse_table *table, uint32_t n_models, uint64_t short_ns);

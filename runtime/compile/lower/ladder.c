@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "graph.h"
 #include "independence.h"
 
@@ -98,9 +99,7 @@ static int fill_batches(struct sl_plan_info *info, uint32_t batch_max, struct sl
 /* An integer may end up as an index, whatever lies between: better one copy too many than an index that changes under a check. */
 static void fill_port(struct sl_port *port, const struct sl_value *named, const struct sl_value *shaped, bool has_axis, bool input)
 {
-        size_t length = strnlen(named->name, sizeof(port->name) - 1);
-
-        memcpy(port->name, named->name, length);
+        sl_utf8_clean(named->name, port->name, sizeof(port->name));
         port->dtype = shaped->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(shaped->tensor.dtype);
         port->batch_axis = has_axis ? 0 : SL_PORT_NO_BATCH;

@@ -328,13 +328,13 @@ static int cut_step(
 static void divide_step(struct sl_executable_step *step)
 {
         const struct sl_runner *runner = step->session->backend->runner;
-        struct sl_split all = step->cuts[SL_CUT_ALL].split;
-        struct sl_step_cut *less = &step->cuts[SL_CUT_LESS];
-        int r = all.members > 1 && runner->divide ? runner->divide(step->kernel, all.axis, all.members) : 0;
+        struct sl_step_cut *all = &step->cuts[SL_CUT_ALL], *less = &step->cuts[SL_CUT_LESS];
+        struct sl_split most = all->split.members > 1 ? all->split : less->split;
+        int r = most.members > 1 && runner->divide ? runner->divide(step->kernel, most.axis, most.members) : 0;
 
         if (r < 0)
-                step->cuts[SL_CUT_ALL] = (struct sl_step_cut){.units = 0};
-        if (r < 0 || (r > 0 && less->split.members != all.members))
+                *all = (struct sl_step_cut){.units = 0};
+        if (r < 0 || (r > 0 && less->split.members != most.members))
                 *less = (struct sl_step_cut){.units = 0};
 }
 

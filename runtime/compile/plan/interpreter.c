@@ -197,23 +197,18 @@ static int run_body(void *context, uint32_t index, const struct sl_live *inputs,
         const struct bodies *bodies = context;
         struct sl_interpreter *interpreter = bodies->interpreter;
         struct sl_executable *body = bodies->step->bodies[index];
-        struct sl_tensor bytes = {.dtype = SL_DTYPE_U8, .shape = {.rank = 1}};
         struct sl_live memory;
         int r;
 
         if (body->source->n_inputs != n_inputs || body->source->n_outputs != n_outputs)
                 return contradiction(interpreter, bodies->step->source, "a body has other inputs or outputs than its node");
         r = sl_rounds_charge(interpreter, bodies->step->source->op, body);
+        if (r == 0)
+                r = sl_interpreter_make_slots(interpreter, bodies->step->source, body, &memory);
         if (r < 0)
                 return r;
-        bytes.shape.dims[0] = (int64_t)(body->source->n_slots * sizeof(*body->slots));
-        if (sl_live_make(&interpreter->dynamic.pool, &bytes, &memory) < 0)
-                return over_memory(interpreter, bodies->step->source);
-        body->slots = memset(memory.data, 0, (size_t)bytes.shape.dims[0]);
         r = run_with_slots(bodies, body, inputs, ret_outputs);
-        sl_interpreter_drop_slots(interpreter, body);
-        body->slots = NULL;
-        sl_live_drop(&interpreter->dynamic.pool, &memory);
+        sl_interpreter_end_slots(interpreter, body, &memory);
         return r;
 }
 
@@ -313,6 +308,25 @@ void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_pl
                         .error = error,
                         .find = kernels ? sl_kernel_cache_find : NULL,
                         .find_context = kernels}};
+}
+
+int sl_interpreter_make_slots(
+        struct sl_interpreter *interpreter, const struct sl_plan_step *step, struct sl_executable *body, struct sl_live *ret_memory)
+{
+        const struct sl_tensor bytes = {.dtype = SL_DTYPE_U8,
+                .shape = {.rank = 1, .dims = {(int64_t)(body->source->n_slots * sizeof(*body->slots))}}};
+
+        if (sl_live_make(&interpreter->dynamic.pool, &bytes, ret_memory) < 0)
+                return over_memory(interpreter, step);
+        body->slots = memset(ret_memory->data, 0, (size_t)bytes.shape.dims[0]);
+        return 0;
+}
+
+void sl_interpreter_end_slots(struct sl_interpreter *interpreter, struct sl_executable *body, struct sl_live *memory)
+{
+        sl_interpreter_drop_slots(interpreter, body);
+        body->slots = NULL;
+        sl_live_drop(&interpreter->dynamic.pool, memory);
 }
 
 void sl_interpreter_drop_slots(struct sl_interpreter *interpreter, struct sl_executable *executable)

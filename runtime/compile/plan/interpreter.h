@@ -43,5 +43,10 @@ void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_pl
 int sl_interpreter_step(
         struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_executable_step *step);
 
+/* The slots of a body, empty, for one round of @step. Return: 0; -ENOMEM. */
+int sl_interpreter_make_slots(
+        struct sl_interpreter *interpreter, const struct sl_plan_step *step, struct sl_executable *body, struct sl_live *ret_memory);
+void sl_interpreter_end_slots(struct sl_interpreter *interpreter, struct sl_executable *body, struct sl_live *memory);
+
 /* Ends what the slots of @executable hold: after the last step of a run, or after one that failed. */
 void sl_interpreter_drop_slots(struct sl_interpreter *interpreter, struct sl_executable *executable);

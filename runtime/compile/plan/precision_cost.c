@@ -65,7 +65,7 @@ static double rate_seconds(const struct sl_node_desc *node, double rate, const s
         return longer(2.0 * (double)sl_op_multiply_adds(node) / rate, (double)sl_tensor_bytes(&node->inputs[1]) / core->weights);
 }
 
-/* Of Sigmoid and its like behind a product, by code that is not the own one. */
+/* Of Sigmoid and its like behind a product. */
 static double function_seconds(const struct sl_node_desc *node, const struct sl_core_figures *core)
 {
         double elements = (double)sl_shape_elements(&node->outputs[0].shape);
@@ -73,9 +73,9 @@ static double function_seconds(const struct sl_node_desc *node, const struct sl_
         switch (node->epilogue.activation) {
         case SL_ACT_SIGMOID:
         case SL_ACT_SWISH:
-                return elements * core->onednn_heavy / core->flops;
+                return elements * core->heavy / core->flops;
         case SL_ACT_HARD_SWISH:
-                return elements * core->onednn_light / core->flops;
+                return elements * core->light / core->flops;
         default:
                 return 0;
         }

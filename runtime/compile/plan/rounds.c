@@ -33,14 +33,27 @@ int sl_rounds_charge(struct sl_interpreter *interpreter, uint32_t op, const stru
         return sl_dynamic_work(dynamic, op, body->work);
 }
 
-static int run_round(struct course *course)
+static int run_body(struct course *course)
 {
-        int r = sl_rounds_charge(course->interpreter, course->step->source->op, course->body);
-
-        if (r < 0)
-                return r;
         sl_executable_bind(course->body, course->inputs, course->outputs);
         return sl_executable_run(course->body, course->interpreter);
+}
+
+/* Its ports are static; what it makes between them need not be. */
+static int run_round(struct course *course)
+{
+        const struct sl_plan_step *step = course->step->source;
+        int r = sl_rounds_charge(course->interpreter, step->op, course->body);
+        struct sl_live memory;
+
+        if (r < 0 || !course->body->source->n_slots)
+                return r < 0 ? r : run_body(course);
+        r = sl_interpreter_make_slots(course->interpreter, step, course->body, &memory);
+        if (r < 0)
+                return r;
+        r = run_body(course);
+        sl_interpreter_end_slots(course->interpreter, course->body, &memory);
+        return r;
 }
 
 static int run_branch(struct course *course)

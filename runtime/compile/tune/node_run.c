@@ -214,7 +214,7 @@ static uint32_t count_parts(struct sl_node_run *run, uint32_t axis, uint32_t mem
         members = *ret_units < members ? (uint32_t)(*ret_units > 0 ? *ret_units : 0) : members;
         if (members > 1 && !run->divided && runner->divide && runner->divide(run->kernel, axis, members) < 0)
                 return 0;
-        run->divided = members > 1;
+        run->divided = run->divided || members > 1;
         return members;
 }
 

@@ -37,7 +37,7 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_LEAKY_RELU] = {.attrs = " alpha "},
         [SL_OP_ELU] = {.attrs = " alpha "},
         [SL_OP_HARD_SIGMOID] = {.attrs = " alpha beta "},
-        [SL_OP_GELU] = {.understood = " approximate ", .adapt = sl_canonical_gelu},
+        [SL_OP_GELU] = {.words = gelu, .adapt = sl_canonical_gelu},
         [SL_OP_CLIP] = {.understood = " min max ", .adapt = sl_canonical_clip},
         [SL_OP_CAST] = {.understood = " to saturate ", .adapt = sl_canonical_cast},
         [SL_OP_POW] = {.understood = " axis broadcast ", .adapt = sl_canonical_pow},
@@ -60,7 +60,7 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_SQUEEZE] = {.attrs = " axes ", .adapt = sl_canonical_squeeze},
         [SL_OP_UNSQUEEZE] = {.attrs = " axes ", .adapt = sl_canonical_axes},
         [SL_OP_TRANSPOSE] = {.attrs = " perm "},
-        [SL_OP_PAD] = {.attrs = " pads value ", .understood = " mode paddings ", .adapt = sl_canonical_pad},
+        [SL_OP_PAD] = {.attrs = " pads value ", .understood = " paddings ", .words = pad, .adapt = sl_canonical_pad},
         REDUCE(REDUCE_MEAN),
         REDUCE(REDUCE_SUM),
         REDUCE(REDUCE_MAX),
@@ -102,7 +102,7 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_SHRINK] = {.attrs = " lambd bias "},
         [SL_OP_IS_INF] = {.attrs = " detect_negative detect_positive "},
         [SL_OP_MOD] = {.attrs = " fmod "},
-        [SL_OP_BIT_SHIFT] = {.understood = " direction ", .adapt = sl_canonical_bit_shift},
+        [SL_OP_BIT_SHIFT] = {.words = bit_shift, .adapt = sl_canonical_bit_shift},
         REDUCE(REDUCE_LOG_SUM),
         [SL_OP_NGRAM] = {.attrs = " min_gram_length max_gram_length max_skip_count ",
                 .understood = " pool_int64s ngram_counts ngram_indexes weights ",
@@ -242,6 +242,16 @@ static bool lists(const char *names, const char *name)
                         return true;
         }
         return false;
+}
+
+const struct sl_canonical_words *sl_canonical_words_of(uint32_t op)
+{
+        return rows[op].words;
+}
+
+bool sl_canonical_copies(uint32_t op, const char *attribute)
+{
+        return lists(rows[op].attrs, attribute);
 }
 
 static uint32_t attr_id(const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the operators of ONNX become those of kernels/op.h. An operator without a row has no attributes and the same form in
- * every opset. Private to this folder.
+ * every opset. Private to this folder and to export/, which goes the other way.
  */
 #pragma once
 
@@ -35,6 +35,13 @@ struct sl_domain {
         const char *name;
         const struct sl_canonical *rows;
 };
+
+/* canonical.c: the words of an operator, NULL for none; whether the attribute goes over as it is. */
+const struct sl_canonical_words *sl_canonical_words_of(uint32_t op);
+bool sl_canonical_copies(uint32_t op, const char *attribute);
+
+/* canonical_recurrent.c: ONNX's name of an enum sl_gate, and how many parameters that has. */
+const char *sl_canonical_gate(int64_t gate, uint32_t *ret_parameters);
 
 /* contrib.c: com.microsoft */
 extern const struct sl_canonical sl_contrib_rows[];

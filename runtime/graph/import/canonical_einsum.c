@@ -484,7 +484,8 @@ int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node,
 
         if (!attr || !attr->has_s)
                 return sl_import_wrong(im, node, "it wants an equation");
-        if (parse(im, draft, (const char *)attr->s.data, attr->s.len, &e) < 0 || e.n_operands != draft->n_inputs)
+        /* The parser has no bytes for an empty string. */
+        if (parse(im, draft, attr->s.len ? (const char *)attr->s.data : "", attr->s.len, &e) < 0 || e.n_operands != draft->n_inputs)
                 return sl_import_wrong(im, node, "its equation and its inputs do not fit, or are too many");
         if (!ranks_fit(im, draft, &e))
                 return keep(draft, &e);

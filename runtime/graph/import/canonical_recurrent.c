@@ -35,6 +35,12 @@ static int find_function(const ProtobufCBinaryData *name)
         return -1;
 }
 
+const char *sl_canonical_gate(int64_t gate, uint32_t *ret_parameters)
+{
+        *ret_parameters = functions[gate].parameters;
+        return functions[gate].name;
+}
+
 /* The next of the file's parameters, or the default when they are used up. */
 static double next_parameter(const Onnx__AttributeProto *list, size_t *at, double fallback)
 {

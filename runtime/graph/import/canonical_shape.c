@@ -106,16 +106,6 @@ int sl_canonical_split(struct sl_importer *im, const struct sl_onnx_node *node, 
 
 int sl_canonical_pad(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
-        static const char *const modes[] = {"constant", "reflect", "edge", "wrap"};
-        bool given = false, same = false;
-
-        for (uint32_t i = 0; i < sizeof(modes) / sizeof(*modes) && !same; i++) {
-                given = sl_onnx_is(node, "mode", modes[i], &same) == 0;
-                if (same && sl_attrs_set_int(&draft->attrs, SL_ATTR_MODE, i) < 0)
-                        return sl_import_wrong(im, node, "too many attributes");
-        }
-        if (given && !same)
-                return sl_import_refuse(im, node, "its mode is not supported");
         if (im->graph->opset < 2 && sl_onnx_copy_attr(im, node, "paddings", SL_ATTR_PADS, &draft->attrs) < 0)
                 return sl_import_wrong(im, node, "paddings are no list of integers, or too long a one");
         return check_one_form(im, node, draft, SL_ATTR_PADS, 1);

@@ -93,6 +93,9 @@ int sl_import_floats(
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim);
 const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim);
 
+/* ports.c: that the name of an "input" or "output" can be shown: it is UTF-8 without control characters. Return: 0, -EBADMSG. */
+int sl_import_check_name(struct sl_importer *im, const char *kind, size_t index, const char *name);
+
 /* ports.c: some input of the model leads with an open batch. */
 bool sl_import_has_batch(const struct sl_importer *im);
 

@@ -3,6 +3,7 @@
  * Inputs and outputs of the graph. A leading dimension that has no size is the batch, and one for all inputs; every other open
  * dimension needs one.
  */
+#include "base/utf8.h"
 #include "import/importer.h"
 
 #include <inttypes.h>
@@ -25,6 +26,17 @@ const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim)
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim)
 {
         return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || dim->dim_value < 0;
+}
+
+/* Whoever lists a model meets the names of its ports. */
+int sl_import_check_name(struct sl_importer *im, const char *kind, size_t index, const char *name)
+{
+        size_t good = sl_utf8_printable(name);
+
+        if (!name[good])
+                return 0;
+        return sl_error_set(im->error, EBADMSG, "%s %zu: byte %zu of its name, 0x%02x, is of a control character or no UTF-8", kind,
+                index, good, (unsigned char)name[good]);
 }
 
 /* A dimension beside the batch has to have a size. */
@@ -78,8 +90,9 @@ static int read_type(struct sl_importer *im, const Onnx__ValueInfoProto *info, c
         return result;
 }
 
-static int import_input(struct sl_importer *im, const Onnx__ValueInfoProto *info, const char **batch)
+static int import_input(struct sl_importer *im, size_t index, const char **batch)
 {
+        const Onnx__ValueInfoProto *info = im->proto->input[index];
         struct sl_symbol *symbol = sl_symbols_find(&im->symbols, info->name ? info->name : "");
         struct sl_tensor tensor;
         int result;
@@ -87,7 +100,9 @@ static int import_input(struct sl_importer *im, const Onnx__ValueInfoProto *info
         /* An initializer of that name is there already: the input is a constant. */
         if (!symbol || symbol->value != SL_VALUE_NONE)
                 return 0;
-        result = read_type(im, info, batch, &tensor);
+        result = sl_import_check_name(im, "input", index, info->name ? info->name : "");
+        if (result == 0)
+                result = read_type(im, info, batch, &tensor);
         if (result < 0)
                 return result;
         if (sl_graph_least_bytes(&tensor) > im->limits->tensor_bytes)
@@ -107,7 +122,7 @@ int sl_import_inputs(struct sl_importer *im)
         for (size_t i = 0; i < proto->n_input && result == 0; i++) {
                 uint32_t n_before = im->graph->n_values;
 
-                result = import_input(im, proto->input[i], &batch);
+                result = import_input(im, i, &batch);
                 if (im->graph->n_values > n_before)
                         inputs[n_inputs++] = n_before;
         }
@@ -165,6 +180,9 @@ int sl_import_outputs(struct sl_importer *im)
                 const char *name = proto->output[i]->name ? proto->output[i]->name : "";
                 bool known = sl_import_knows(im, name);
 
+                result = sl_import_check_name(im, "output", i, name);
+                if (result < 0)
+                        break;
                 outputs[i] = sl_import_find(im, name);
                 if (outputs[i] == SL_VALUE_NONE) {
                         result = sl_error_set(im->error, known ? ENOTSUP : EBADMSG, "output \"%s\" is made by nothing%s", name,

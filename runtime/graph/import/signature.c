@@ -4,6 +4,7 @@
  * wherever it stands.
  */
 #include "signature.h"
+#include "base/utf8.h"
 #include "import/importer.h"
 
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static int read_port(struct sl_importer *im, struct sl_signature *signature, con
         const char *name = info->name ? info->name : "";
         int result = 0;
 
-        memcpy(port->name, name, strnlen(name, sizeof(port->name) - 1));
+        sl_utf8_clean(name, port->name, sizeof(port->name));
         memset(port->symbols, SL_SYMBOL_NONE, sizeof(port->symbols));
         if (!type || !type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type) || !type->shape)
                 return sl_error_set(im->error, ENOTSUP,
@@ -139,7 +140,9 @@ static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, st
                         continue;
                 if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
                         return sl_error_set(im->error, E2BIG, "more than %d inputs", SL_SIGNATURE_PORTS_MAX);
-                result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
+                result = sl_import_check_name(im, "input", i, proto->input[i]->name ? proto->input[i]->name : "");
+                if (result == 0)
+                        result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
         }
         if (result < 0 || !batch)
                 return result;
@@ -160,7 +163,10 @@ int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signa
         result = collect_initializers(im, proto);
         if (result == 0)
                 result = read_inputs(im, proto, signature);
-        for (size_t i = 0; i < proto->n_output && result == 0; i++)
-                result = read_output(im, signature, proto->output[i]);
+        for (size_t i = 0; i < proto->n_output && result == 0; i++) {
+                result = sl_import_check_name(im, "output", i, proto->output[i]->name ? proto->output[i]->name : "");
+                if (result == 0)
+                        result = read_output(im, signature, proto->output[i]);
+        }
         return result;
 }

@@ -28,3 +28,9 @@ static const struct sl_canonical_words loss[] = {{"reduction", SL_ATTR_REDUCTION
 
 static const struct sl_canonical_words grid_sample[] = {{"mode", SL_ATTR_MODE, "linear nearest cubic bilinear bicubic"},
         {"padding_mode", SL_ATTR_PADDING_MODE, "zeros border reflection"}, {0}};
+
+static const struct sl_canonical_words pad[] = {{"mode", SL_ATTR_MODE, "constant reflect edge wrap"}, {0}};
+
+static const struct sl_canonical_words gelu[] = {{"approximate", SL_ATTR_APPROXIMATE, "none tanh"}, {0}};
+
+static const struct sl_canonical_words bit_shift[] = {{"direction", SL_ATTR_MODE, "LEFT RIGHT"}, {0}};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sum of bytes of which one part is made by a QuantizedConv or QuantizedMatMul for it alone becomes the residual of that: the
- * part is never rounded to bytes of its own. The other part must be made before the product.
+ * part is never rounded to bytes of its own, nor kept within what they can say. So it is left alone where that is what limits it:
+ * who writes such files leaves out a Relu or Clip in front of bytes that stand for nothing beyond it. The other part must be made
+ * before the product.
  */
 #include "pass.h"
 
@@ -17,13 +19,22 @@ static bool made_before(const struct sl_graph *graph, uint32_t value, uint32_t n
         return graph->values[value].kind == SL_VALUE_INPUT || (producer != SL_VALUE_NONE && producer < node);
 }
 
+/* All that its bytes stand for is on one side of zero. */
+static bool is_limited(const struct sl_node *node)
+{
+        bool is_signed = sl_attrs_int(&node->attrs, SL_ATTR_TO, SL_DTYPE_U8) == SL_DTYPE_I8;
+        int64_t zero = sl_attrs_int(&node->attrs, SL_ATTR_Y_ZERO, 0), least = is_signed ? INT8_MIN : 0;
+
+        return zero == least || zero == least + UINT8_MAX;
+}
+
 static bool can_take(const struct sl_graph *graph, uint32_t host, uint32_t made, uint32_t residual)
 {
         const struct sl_node *node = host == SL_VALUE_NONE ? NULL : &graph->nodes[host];
 
         if (!node || (node->op != SL_OP_QUANTIZED_CONV && node->op != SL_OP_QUANTIZED_MATMUL) || made == residual)
                 return false;
-        if (node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE)
+        if (node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE || is_limited(node))
                 return false;
         return sl_graph_only_user(graph, made) != SL_VALUE_NONE && made_before(graph, residual, host);
 }

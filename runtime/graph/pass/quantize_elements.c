@@ -14,12 +14,11 @@
 
 #define MOVES_MAX 16 /* one after the other */
 
-/* Order is all that they look at, and a byte has the order of what it stands for. */
+/* Order is all that they look at, and a byte has the order of what it stands for; all backends have them for bytes. */
 static bool moves(uint32_t op)
 {
         switch (op) {
         case SL_OP_MAX_POOL:
-        case SL_OP_GLOBAL_MAX_POOL:
         case SL_OP_IDENTITY:
         case SL_OP_RESHAPE:
         case SL_OP_FLATTEN:
@@ -131,6 +130,18 @@ static uint32_t find_moved(const struct sl_graph *graph, uint32_t value, uint32_
         return find_moved(graph, graph->nodes[maker].inputs[0], left - 1, ret_quantity);
 }
 
+/* Bytes that are rounded once more to what they are. */
+static int become_bytes(struct sl_graph *graph, uint32_t index, uint32_t bytes, struct sl_error *error)
+{
+        int r = sl_graph_set_inputs(graph, index, &bytes, 1);
+
+        if (r < 0)
+                return r;
+        graph->nodes[index].op = SL_OP_IDENTITY;
+        graph->nodes[index].attrs = (struct sl_attrs){0};
+        return sl_graph_infer_node(graph, index, error);
+}
+
 /* The first mover reads the bytes themselves; the types of the others follow. */
 static int move_bytes(struct sl_graph *graph, uint32_t value, struct sl_error *error)
 {
@@ -149,13 +160,18 @@ static int move_bytes(struct sl_graph *graph, uint32_t value, struct sl_error *e
 static int quantize_moves(
         struct sl_graph *graph, uint32_t last, const struct sl_quantity *result, bool *ret_done, struct sl_error *error)
 {
-        uint32_t value = graph->nodes[last].inputs[0];
+        uint32_t value = graph->nodes[last].inputs[0], bytes;
         struct sl_quantity quantity;
         int r;
 
         if (find_moved(graph, value, MOVES_MAX, &quantity) == SL_VALUE_NONE)
                 return 0;
         *ret_done = true;
+        bytes = sl_quantity_bytes(graph, value, &quantity);
+        if (bytes != SL_VALUE_NONE)
+                return sl_quantity_equal(&quantity, result)
+                               ? become_bytes(graph, last, bytes, error)
+                               : become_sum(graph, last, &bytes, &quantity, 1, result, &(struct sl_epilogue){0}, error);
         r = move_bytes(graph, value, error);
         if (r < 0)
                 return r;
@@ -176,6 +192,7 @@ static bool can_rescale(const struct sl_graph *graph, uint32_t value, const stru
         return sl_quantity_equal(&quantity, result) || sl_graph_only_user(graph, value) != SL_VALUE_NONE;
 }
 
+/* One that Concat reads twice is rescaled already. */
 static int rescale_input(
         struct sl_graph *graph, uint32_t concat, uint32_t input, const struct sl_quantity *result, struct sl_error *error)
 {
@@ -183,6 +200,8 @@ static int rescale_input(
         struct sl_quantity quantity;
         uint32_t bytes = sl_quantity_bytes(graph, value, &quantity);
 
+        if (bytes == SL_VALUE_NONE)
+                return 0;
         if (sl_quantity_equal(&quantity, result)) {
                 sl_graph_set_input(graph, concat, input, bytes);
                 return 0;
