@@ -67,7 +67,7 @@ static int place_weights(struct sl_gpu_program *program, struct sl_error *error)
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", program->name) : 0;
 }
 
-/* What the pool takes is known when it is there. */
+/* What the pool takes is known when it is there: of the device it is no longer to be asked for. */
 int sl_gpu_program_need_pool(struct sl_gpu_program *program, uint32_t n_slots, uint64_t bytes_max, struct sl_error *error)
 {
         const struct sl_plan_info *info = sl_plan_info(program->options.plan);
@@ -87,7 +87,8 @@ int sl_gpu_program_need_pool(struct sl_gpu_program *program, uint32_t n_slots, u
         r = sl_pool_new(&options, &program->pool, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "model \"%s\"", program->name);
-        r = sl_gpu_promise(program->options.gpu, SL_GPU_POOLS, sl_pool_layout_of(program->pool)->total_bytes, program->name, error);
+        r = sl_gpu_memory_take(&program->options.gpu->memory, SL_GPU_POOLS, sl_pool_layout_of(program->pool)->total_bytes,
+                UINT64_MAX, program->name, error);
         if (r < 0)
                 program->pool = sl_pool_free(program->pool);
         else

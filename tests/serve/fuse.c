@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "fuse_measure.h"
 #include "fuse_table.h"
+#include "inline_executor.h"
 #include "memory.h"
 #include "plan.h"
 #include "service.h"
@@ -43,6 +44,24 @@ int __wrap_sl_fuse_measure(const struct sl_fuse_measure *measure, struct sl_fuse
         }
         if (r == 0)
                 ret_table->rows[ret_table->n_rows++] = row;
+        return r;
+}
+
+int __wrap_sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_job_runner *tried, uint64_t limit_ns,
+        uint64_t bound_ns, struct sl_inline_trial *ret_trial);
+int __real_sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_job_runner *tried, uint64_t limit_ns,
+        uint64_t bound_ns, struct sl_inline_trial *ret_trial);
+
+/* What was tried is for the dispatcher, though a sanitizer or others on the machine made it slow. */
+int __wrap_sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_job_runner *tried, uint64_t limit_ns,
+        uint64_t bound_ns, struct sl_inline_trial *ret_trial)
+{
+        int r;
+
+        (void)limit_ns;
+        (void)bound_ns;
+        r = __real_sl_inline_trial_run(options, tried, SL_NS_PER_SECOND, SL_NS_PER_SECOND, ret_trial);
+        ret_trial->sample_ns = 1000;
         return r;
 }
 
@@ -205,14 +224,15 @@ Test(fuse, the_dispatcher_computes_them_itself, .timeout = 60)
         check_all(1, 20000);
 }
 
-/* Batches of the model that merged plans have computed, by the workers that it has now. */
-static uint64_t count_merged(const struct sl_stats_view *view, const char *model)
+/* Batches of the model that merged plans have computed, by the workers of @executor that it has now; NULL: by all. */
+static uint64_t count_merged(const struct sl_stats_view *view, const char *model, const char *executor)
 {
         struct sl_worker_stats worker;
         uint64_t merged = 0;
 
         for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_WORKERS); i++)
-                if (sl_stats_read_worker(view, i, &worker) == 0 && strcmp(worker.model, model) == 0)
+                if (sl_stats_read_worker(view, i, &worker) == 0 && strcmp(worker.model, model) == 0 &&
+                        (!executor || strcmp(worker.executor, executor) == 0))
                         merged += sl_counter_read(&worker.merged);
         return merged;
 }
@@ -223,7 +243,7 @@ static bool all_are_merged(const struct sl_stats_view *view)
 
         for (uint32_t i = 0; i < COPIES; i++) {
                 snprintf(name, sizeof(name), "c%u", i);
-                if (!count_merged(view, name))
+                if (!count_merged(view, name, NULL))
                         return false;
         }
         return true;
@@ -242,17 +262,26 @@ static void send_until_merged(struct user *user, const struct sl_stats_view *vie
                 send_round(user, round + i);
 }
 
+/* The copies, and what is to be seen of them. */
+static struct sl_stats_view *start_watched(struct service *service, uint32_t instances, uint64_t inline_ns)
+{
+        struct sl_stats_view *view;
+
+        service_init(service);
+        service->options.inline_ns = inline_ns;
+        copy_models(service, instances);
+        start(service);
+        cr_assert_eq(sl_stats_open(service->options.name, NULL, &view, NULL), 0);
+        return view;
+}
+
 Test(merge, members_are_merged_for_each_of_their_carriers, .timeout = 60)
 {
         struct sl_stats_view *view;
         struct service service;
         struct user user;
 
-        service_init(&service);
-        service.options.inline_ns = 0;
-        copy_models(&service, 2);
-        start(&service);
-        cr_assert_eq(sl_stats_open(service.options.name, NULL, &view, NULL), 0);
+        view = start_watched(&service, 2, 0);
         user_init(&user, &service, COPIES);
         user.alike = true;
         send_until_merged(&user, view);
@@ -305,6 +334,24 @@ static void change_round(struct user *user, struct starling_client *admin, uint3
         }
 }
 
+Test(merge, the_dispatcher_computes_them_itself, .timeout = 60)
+{
+        const uint64_t end_ns = sl_clock_ns() + MERGED_WITHIN_NS;
+        struct sl_stats_view *view;
+        struct service service;
+        struct user user;
+
+        view = start_watched(&service, 1, 10000000); /* also where a sanitizer makes them slow */
+        user_init(&user, &service, COPIES);
+        user.alike = true;
+        for (uint32_t round = 0; sl_clock_ns() < end_ns && !count_merged(view, "c0", "inline"); round++)
+                send_round(&user, round);
+        cr_expect_gt(count_merged(view, "c0", "inline"), 0, "%s", service.log);
+        user_free(&user);
+        sl_stats_close(view);
+        service_stop(&service);
+}
+
 Test(merge, who_changes_is_merged_again_and_nothing_is_kept, .timeout = 0)
 {
         uint32_t rounds = getenv("SL_FUSE_ROUNDS") ? (uint32_t)atoi(getenv("SL_FUSE_ROUNDS")) : 2;
@@ -313,11 +360,7 @@ Test(merge, who_changes_is_merged_again_and_nothing_is_kept, .timeout = 0)
         struct service service;
         struct user user;
 
-        service_init(&service);
-        service.options.inline_ns = 0;
-        copy_models(&service, 1);
-        start(&service);
-        cr_assert_eq(sl_stats_open(service.options.name, NULL, &view, NULL), 0);
+        view = start_watched(&service, 1, 0);
         admin = service_connect(&service, STARLING_ROLE_ADMIN);
         user_init(&user, &service, COPIES);
         user.alike = true;
@@ -402,6 +445,33 @@ Test(merge, what_was_refused_for_memory_is_merged_once_there_is_some, .timeout =
         starling_close(rich);
         expect_log_behind(&service, "bundle-merged model=c0 models=3", "bytes are wanted");
         starling_close(admin);
+        service_stop(&service);
+}
+
+/* One of each network is to change while they are merged, and cannot. */
+Test(merge, who_fails_to_change_is_merged_all_the_same, .timeout = 120)
+{
+        struct starling_error error = {""};
+        struct starling_client *admin;
+        struct sl_stats_view *view;
+        struct service service;
+
+        view = start_watched(&service, 1, 0);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        for (uint32_t i = 0; i < 20000 && !bytes_of(view, "compilers"); i++)
+                usleep(1000);
+        for (uint32_t i = COPIES - 2; i < COPIES; i++) {
+                pthread_mutex_lock(&service.specs_lock);
+                service.specs[i].path = "/none.onnx";
+                service.specs[i].stamp++;
+                pthread_mutex_unlock(&service.specs_lock);
+                cr_assert_lt(starling_admin_reload(admin, service.specs[i].name, &error), 0);
+        }
+        service_expect_log(&service, "one of its models goes or changes");
+        service_expect_log(&service, "bundle-merged model=c0 models=4");
+        service_expect_log(&service, "bundle-merged model=c1 models=4");
+        starling_close(admin);
+        sl_stats_close(view);
         service_stop(&service);
 }
 

@@ -126,12 +126,20 @@ static void end(struct scene *s)
         service_stop(&s->service);
 }
 
+static uint32_t count_logged(struct scene *s, const char *text)
+{
+        uint32_t n = 0;
+
+        pthread_mutex_lock(&s->service.log_lock);
+        for (const char *at = s->service.log; (at = strstr(at, text)); at += strlen(text))
+                n++;
+        pthread_mutex_unlock(&s->service.log_lock);
+        return n;
+}
+
 static bool logged(struct scene *s, const char *text)
 {
-        pthread_mutex_lock(&s->service.log_lock);
-        bool found = strstr(s->service.log, text) != NULL;
-        pthread_mutex_unlock(&s->service.log_lock);
-        return found;
+        return count_logged(s, text) > 0;
 }
 
 static struct starling_request request(struct scene *s, uint32_t samples, uint32_t size)
@@ -240,14 +248,33 @@ Test(shapes, get_as_many_workers_as_the_model_is_to_have, .timeout = 60)
         end(&s);
 }
 
+static void set_specs(struct scene *s, uint32_t n)
+{
+        pthread_mutex_lock(&s->service.specs_lock);
+        s->service.n_specs = n;
+        pthread_mutex_unlock(&s->service.specs_lock);
+        service_reload(&s->service);
+}
+
+/* A compiler that does so before. */
+static void write_program(struct scene *s, const char *before)
+{
+        char text[512];
+        int n = snprintf(text, sizeof(text), "#!/bin/sh\n%s\nexec %s \"$@\"\n", before, COMPILE_CHILD);
+
+        unlink(s->program); /* who is running it goes on */
+        write_file(s->program, text, (size_t)n, 0700);
+}
+
+static void hang_for_none(struct scene *s)
+{
+        write_program(s, ":");
+}
+
 /* A compiler that never comes to an end for one size. */
 static void hang_for_nine(struct scene *s)
 {
-        char text[512];
-        int n = snprintf(
-                text, sizeof(text), "#!/bin/sh\ncase \"$*\" in *M=9*) exec sleep 1000;; esac\nexec %s \"$@\"\n", COMPILE_CHILD);
-
-        write_file(s->program, text, (size_t)n, 0700);
+        write_program(s, "case \"$*\" in *M=9*) exec sleep 1000;; esac");
         s->service.options.compile_program = s->program;
         s->service.options.compile_jobs = 2;
 }
@@ -336,11 +363,9 @@ Test(shapes, requests_that_wait_end_with_the_model, .timeout = 60)
         start(&s);
         waits = request(&s, 1, 9);
         cr_assert_eq(starling_submit(s.queue, &waits, &id), 0);
-        cr_assert_eq(starling_infer(s.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0, "behind it: it waits now");
-        pthread_mutex_lock(&s.service.specs_lock);
-        s.service.n_specs = 1;
-        pthread_mutex_unlock(&s.service.specs_lock);
-        service_reload(&s.service);
+        cr_assert_eq(
+                starling_infer(s.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0, "behind it: it waits now");
+        set_specs(&s, 1);
         cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
         cr_assert_eq(done.status, -ECANCELED);
         end(&s);
@@ -359,6 +384,13 @@ Test(shapes, prepared_sizes_are_ready_before_anybody_asks, .timeout = 60)
         cr_assert(logged(&s, "model-ready model=\"open[6]\""));
         cr_assert(logged(&s, "shape-not-loaded"));
         cr_assert_eq(infer(&s, 1, 6, &done), 0, "%s", s.service.log);
+        for (uint32_t round = 2; round < 4; round++) { /* and behind a reload, when the earlier ones have gone */
+                service_touch(&s.service);
+                service_reload(&s.service);
+                for (int tries = 0; tries < 20000 && count_logged(&s, "model-ready model=\"open[6]\"") < round; tries++)
+                        usleep(1000);
+                cr_assert_eq(count_logged(&s, "model-ready model=\"open[6]\""), round, "%s", s.service.log);
+        }
         end(&s);
 }
 
@@ -447,6 +479,97 @@ Test(shapes, a_replaced_model_has_weights_of_its_own, .timeout = 60)
         expect_scaled(&s, 2, 6, 3);
         expect_scaled(&s, 2, 4, 3);
         service_expect_log(&s.service, "plan-derived model=\"open[4]\"");
+        end(&s);
+}
+
+/* What is gone before it was there is not served, and what is newer is loaded behind it. */
+Test(shapes, that_change_while_they_are_loaded_are_loaded_or_unloaded_again, .timeout = 60)
+{
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        write_program(&s, "sleep 0.7");
+        s.service.options.compile_program = s.program;
+        s.service.n_specs = 1;
+        service_start(&s.service);
+        service_expect_log(&s.service, "model-ready model=lenet ");
+        set_specs(&s, 2);
+        usleep(200000);
+        service_touch(&s.service);
+        service_reload(&s.service);
+        service_expect_log(&s.service, "model-replaced model=open ");
+        service_touch(&s.service);
+        service_reload(&s.service);
+        usleep(200000);
+        set_specs(&s, 1);
+        service_expect_log(&s.service, "model-unloaded model=open ");
+        unlink(s.model);
+        unlink(s.program);
+        service_stop(&s.service);
+}
+
+/* Who asks for what is being prepared waits for it. */
+Test(shapes, that_are_being_prepared_are_waited_for, .timeout = 60)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        write_program(&s, "case \"$*\" in *M=6*) sleep 1;; esac");
+        s.service.options.compile_program = s.program;
+        s.service.specs[1].n_prepared = 1;
+        cr_assert_eq(sl_dim_sizes_parse("M=6", &s.service.specs[1].prepared[0], NULL), 0);
+        start(&s);
+        cr_assert_eq(infer(&s, 1, 6, &done), 0, "%s", s.service.log);
+        service_touch(&s.service);
+        service_reload(&s.service);
+        service_expect_log(&s.service, "model-unloaded model=\"open[6]\"");
+        cr_expect_eq(infer(&s, 1, 6, &done), 0, "%s", s.service.log);
+        end(&s);
+}
+
+/* Whatever the repository has in its place, and cannot be loaded. */
+Test(shapes, that_are_new_are_of_the_model_that_serves, .timeout = 60)
+{
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        start(&s);
+        expect_scaled(&s, 1, 2, 2);
+        pthread_mutex_lock(&s.service.specs_lock);
+        s.service.specs[1].path = "/no/such/model.onnx";
+        pthread_mutex_unlock(&s.service.specs_lock);
+        service_touch(&s.service);
+        service_reload(&s.service);
+        service_expect_log(&s.service, "model-not-replaced model=open ");
+        expect_scaled(&s, 1, 5, 2);
+        end(&s);
+}
+
+/* By the model that there is then, and at once: nobody waits for what is compiled for the one before. */
+Test(shapes, that_are_compiled_when_the_model_is_replaced_are_compiled_anew, .timeout = 60)
+{
+        struct starling_completion done;
+        struct starling_request waits;
+        uint64_t id;
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        hang_for_nine(&s);
+        start(&s);
+        expect_scaled(&s, 1, 2, 2);
+        waits = request(&s, 1, 9);
+        cr_assert_eq(starling_submit(s.queue, &waits, &id), 0);
+        cr_assert_eq(
+                starling_infer(s.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0, "behind it: it waits now");
+        write_scaling_model(&s, 3);
+        service_touch(&s.service);
+        service_reload(&s.service);
+        cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+        cr_assert_eq(done.status, -ECANCELED);
+        service_expect_log(&s.service, "model-replaced model=open ");
+        hang_for_none(&s);
+        expect_scaled(&s, 1, 9, 3);
         end(&s);
 }
 

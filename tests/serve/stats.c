@@ -207,6 +207,27 @@ static void reap_all(struct scene *s)
         }
 }
 
+/* The one that drains and the one in its place have one slot. */
+Test(stats, what_is_in_flight_of_a_model_that_is_replaced_ends_with_it, .timeout = 60)
+{
+        struct starling_tensor inputs[REQUESTS], outputs[REQUESTS];
+        struct scene s;
+
+        begin(&s);
+        s.service.n_specs = 1;
+        start(&s);
+        gate_shut();
+        submit_all(&s, inputs, outputs, 1);
+        AWAIT(in_flight_of(&s, "lenet") == REQUESTS);
+        service_touch(&s.service);
+        service_reload(&s.service);
+        service_expect_log(&s.service, "model-replaced");
+        gate_open();
+        reap_all(&s);
+        AWAIT(in_flight_of(&s, "lenet") == 0);
+        end(&s);
+}
+
 /* Every sample is somewhere: waits for its turn, waits for a worker, or is given to one. */
 static bool all_are_seen(const struct scene *s, uint32_t samples)
 {

@@ -9,8 +9,10 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,16 +248,53 @@ Test(allocation, that_wants_too_much_memory_is_refused_with_the_numbers_and_chan
         start("limits: {memory_max: 384 MiB}\n");
         snprintf(before, sizeof(before), "%s", workers_of("lenet"));
         honest = honest_start(&world, "lenet");
-        many[0] = (struct starling_allotment){"lenet", "cpu:0", 2};
-        for (int i = 1; i < 64; i++)
-                many[i] = (struct starling_allotment){"mlp", "cpu:0", 1024};
-        cr_expect_eq(apply(many, 64, &error), -ENOMEM, "%s", error.text);
-        cr_expect_not_null(strstr(error.text, "model \"mlp\": 63 workers of batch 1024"), "%s", error.text);
-        cr_expect_not_null(strstr(error.text, "of memory_max"), "%s", error.text);
-        cr_expect_str_eq(workers_of("lenet"), before);
-        cr_expect_null(strchr(workers_of("mlp"), ' '), "one still");
-        honest_expect_progress(honest, 20);
+        for (int own = 0; own < 64; own += 63) { /* the other's turn comes first, or last */
+                for (int i = 0; i < 64; i++)
+                        many[i] = (struct starling_allotment){"mlp", "cpu:0", 1024};
+                many[own] = (struct starling_allotment){"lenet", "cpu:0", 2};
+                cr_expect_eq(apply(many, 64, &error), -ENOMEM, "%s", error.text);
+                cr_expect_not_null(strstr(error.text, "model \"mlp\": 63 workers of batch 1024"), "%s", error.text);
+                cr_expect_not_null(strstr(error.text, "of memory_max"), "%s", error.text);
+                cr_expect_str_eq(workers_of("lenet"), before);
+                cr_expect_null(strchr(workers_of("mlp"), ' '), "one still");
+                honest_expect_progress(honest, 20);
+        }
         honest_stop(honest);
+}
+
+static atomic_bool is_configured;
+
+/* As `starling apply --configured`, again and again. */
+static void *configure_main(void *argument)
+{
+        struct starling_client *other = argument;
+
+        while (!atomic_load(&is_configured))
+                (void)starling_admin_apply(other, NULL, 0, NULL);
+        return NULL;
+}
+
+/* What the configuration says is asked for meanwhile, which is refused, or comes before or after. */
+Test(allocation, that_is_under_way_is_not_taken_back_by_the_configuration)
+{
+        struct starling_client *other;
+        struct starling_error error = {""};
+        pthread_t thread;
+        uint32_t applied = 0;
+
+        start("");
+        other = world_connect(&world, STARLING_ROLE_ADMIN);
+        cr_assert_eq(pthread_create(&thread, NULL, configure_main, other), 0);
+        for (uint32_t i = 0; i < 2000 && applied < 20; i++) {
+                int r = APPLY(&error, {"lenet", "cpu:0", 1u << i % 4}, {"mlp", "cpu:0", 2});
+
+                cr_assert(r == 0 || r == -EBUSY, "%s", error.text);
+                applied += r == 0;
+        }
+        atomic_store(&is_configured, true);
+        pthread_join(thread, NULL);
+        cr_expect_eq(applied, 20);
+        starling_close(other);
 }
 
 Test(allocation, whose_administrator_dies_on_the_way_goes_on_or_never_begins)

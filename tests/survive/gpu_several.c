@@ -273,6 +273,30 @@ Test(gpu_several, that_are_named_are_all_wanted)
         world_stop(&world);
 }
 
+/* It may hang in its driver; nobody else's load waits for it for longer than a start may take. */
+Test(gpu_several, of_which_one_says_nothing_serve_on_the_others)
+{
+        struct starling_model *model;
+
+        setenv("FAKE_CUDA_ONLY", "1", 1);
+        setenv("FAKE_CUDA_MUTE", "1", 1);
+        world_copy_model(&world, "lenet", "a", "device: gpu:*\nbatch_max: 4\nhang_ms: 200\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:1\nbatch_max: 4\nhang_ms: 200\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=ready failed_models=1");
+        cr_expect_eq(world_count_log(&world, "event=gpu-left-out model=a"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=model-failed model=b"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "gpu:1: its process has not said for 2.0 s whether it can be used (hang_ms)"), 2, "%s",
+                world_log(&world));
+        enter();
+        model = open_model("a");
+        serve_until(model, "gpu:0", 1, 0);
+        starling_model_close(model);
+        leave();
+        unsetenv("FAKE_CUDA_ONLY");
+        unsetenv("FAKE_CUDA_MUTE");
+}
+
 Test(gpu_several, that_none_can_have_are_told_where_they_stand)
 {
         static const struct {
@@ -473,7 +497,8 @@ static void write_allocation(const char *model, const char *device)
         snprintf(path, sizeof(path), "%s/allocation.yaml", world.folder);
         file = fopen(path, "w");
         cr_assert(file);
-        fprintf(file, "models: [%s]\nrows:\n  - {device: \"%s\", batches: [2]}\n  - {device: \"gpu:1\", batches: [1+4]}\n", model, device);
+        fprintf(file, "models: [%s]\nrows:\n  - {device: \"%s\", batches: [2]}\n  - {device: \"gpu:1\", batches: [1+4]}\n", model,
+                device);
         cr_assert_eq(fclose(file), 0);
         world.arguments[0] = "--allocation";
         world.arguments[1] = path;

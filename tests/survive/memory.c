@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -337,6 +338,16 @@ Test(memory, arenas_of_clients_that_left_and_keep_them_open_make_room, .timeout 
         end(&s);
 }
 
+/* The largest that one user may have, so that there is no room for it twice. */
+static uint64_t *alloc_most(struct starling_client *client)
+{
+        uint64_t *data = NULL;
+
+        for (uint64_t bytes = LIMIT_BYTES; !data && bytes > MIB; bytes -= 4 * MIB)
+                data = starling_alloc(client, bytes);
+        return data;
+}
+
 Test(memory, an_arena_is_handed_back_with_its_contents_while_the_runtime_lives, .timeout = 60)
 {
         struct footprint before;
@@ -346,7 +357,7 @@ Test(memory, an_arena_is_handed_back_with_its_contents_while_the_runtime_lives, 
         before = world_footprint(&s.world);
         uint64_t promised_before = promised(&s.world);
         struct starling_client *client = world_connect(&s.world, STARLING_ROLE_CLIENT);
-        uint64_t *data = starling_alloc(client, 4 * MIB);
+        uint64_t *data = alloc_most(client);
         cr_assert_not_null(data);
         data[1000] = 42;
         starling_disconnect(client);
@@ -359,6 +370,33 @@ Test(memory, an_arena_is_handed_back_with_its_contents_while_the_runtime_lives, 
         starling_close(client);
         world_expect_footprint(&s.world, &before);
         expect_promised(&s.world, promised_before);
+        end(&s);
+}
+
+/* Nor is it lost: it is mapped when there is address space again. */
+Test(memory, a_region_for_which_a_client_has_no_address_space_costs_it_no_connection, .timeout = 60)
+{
+        struct rlimit limit, most;
+        struct scene s;
+
+        if (WORLD_SLOW)
+                cr_skip_test("a sanitizer's own address space has no limit");
+        begin(&s, add_reader);
+        struct starling_client *client = world_connect(&s.world, STARLING_ROLE_CLIENT);
+        cr_assert_not_null(starling_alloc(client, MIB));
+        cr_assert_eq(getrlimit(RLIMIT_AS, &most), 0);
+        limit = (struct rlimit){.rlim_cur = 1, .rlim_max = most.rlim_max};
+        cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+        for (int i = 0; i < 3; i++) {
+                cr_expect_null(starling_alloc(client, 40 * MIB));
+                cr_expect_eq(errno, ENOMEM);
+        }
+        cr_assert_eq(setrlimit(RLIMIT_AS, &most), 0);
+        uint64_t granted = promised(&s.world);
+        cr_assert_not_null(starling_alloc(client, 40 * MIB));
+        cr_expect_eq(promised(&s.world), granted, "it was there already");
+        cr_assert_not_null(starling_alloc(client, 60 * MIB));
+        starling_close(client);
         end(&s);
 }
 

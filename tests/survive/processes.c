@@ -460,6 +460,36 @@ Test(hangs, a_worker_that_hangs_ends_as_one_that_crashes)
         world_stop(&world);
 }
 
+/* Stops the first worker that is seen before it is ready. Return: false: it was ready by then. */
+static bool stop_while_it_starts(void)
+{
+        uint64_t begun_ns = sl_clock_ns();
+        pid_t pids[WORKERS_MAX];
+
+        world_launch(&world);
+        while (!find_workers(pids))
+                ;
+        cr_assert_eq(kill(pids[0], SIGSTOP), 0);
+        world_expect_log(&world, "event=ready");
+        cr_expect_lt(sl_clock_ns() - begun_ns, BACK_NS, "it was looked at once a second");
+        return world_count_log(&world, "failed_models=1");
+}
+
+Test(hangs, a_worker_that_hangs_while_it_starts_is_killed_and_its_load_fails)
+{
+        bool stopped = false;
+
+        world_copy_model(&world, "lenet", "own", "isolation: process\nhang_ms: 30\n");
+        world_configure(&world, "grace_seconds: 1\n");
+        for (uint32_t round = 0; round < 100 && !stopped; round++) {
+                stopped = stop_while_it_starts();
+                if (stopped)
+                        cr_expect(strstr(world_log(&world), "its process was killed, as it was not ready for"), "%s", world_log(&world));
+                world_stop(&world);
+        }
+        cr_expect(stopped, "no stop has met one that had begun to start");
+}
+
 /* Kills each worker as soon as it is seen, until the model is said to be down. */
 static void kill_until_down(struct guest *guest, char *ret_text, size_t bytes)
 {

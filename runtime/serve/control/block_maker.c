@@ -33,7 +33,7 @@ struct sl_block_options sl_block_order_options(const struct sl_block_order *orde
                 .members = order->members,
                 .n_members = order->n_members,
                 .batch_max = order->batch_max,
-                .least = order->least,
+                .sizes = order->sizes,
         };
 }
 

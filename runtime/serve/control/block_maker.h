@@ -20,7 +20,7 @@ struct sl_block_order {
         uint32_t n_members, batch_max;
         const struct sl_plan_info *members[SL_CARRIER_LANES_MAX];
         uint32_t lanes[SL_CARRIER_LANES_MAX]; /* of each member; SL_CARRIER_LANES_MAX: it has none here */
-        uint32_t least[SL_PLAN_BATCHES_MAX];
+        struct sl_block_size sizes[SL_PLAN_BATCHES_MAX];
         void *room; /* NULL: it has a workspace of its own */
 
         struct sl_block *made; /* when it is over: whose takes it; NULL: it cannot be made */

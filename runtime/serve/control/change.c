@@ -84,8 +84,10 @@ int sl_change_allot(struct sl_change **draft, const cpu_set_t *worker_cores, con
 
 const struct sl_worker_set *sl_change_workers(const struct sl_registry *r, const char *model)
 {
-        const struct sl_allotment *allotment = allotment_of(r->in_force, model);
+        const struct sl_allotment *allotment = allotment_of(r->change, model);
 
+        if (!allotment)
+                allotment = allotment_of(r->in_force, model);
         return allotment ? &allotment->set : NULL;
 }
 
@@ -94,22 +96,33 @@ bool sl_change_is_under_way(const struct sl_registry *r)
         return r->change;
 }
 
-/* NULL once it is not what the change began with. */
-static struct sl_crew *crew_of(struct sl_registry *r, const struct sl_allotment *allotment)
+/* By this name or another one of its file: one of them may have got another model since the change began. */
+static bool is_served_by(const struct sl_served *served, const struct sl_allotment *a)
 {
-        const struct sl_served *served = sl_names_find(r, allotment->model);
+        bool is_named = served->state != SL_SERVED_NONE && served->own.spec.path &&
+                        (strcmp(served->own.name, a->model) == 0 || strcmp(served->own.path, a->path) == 0);
 
-        return served && served->model && served->model->crew == allotment->crew ? allotment->crew : NULL;
+        return is_named && served->model && served->model->crew && served->model->crew == a->crew;
 }
 
-/* Also of names for the same model, whose next reload would change it otherwise. */
+/* NULL once nobody is served by the crew that the change began with. */
+static struct sl_crew *crew_of(const struct sl_registry *r, const struct sl_allotment *allotment)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (is_served_by(&r->served[i], allotment))
+                        return allotment->crew;
+        return NULL;
+}
+
+/* Of all names for the same model, whose next reload would change it otherwise. */
 static void note_workers(struct sl_registry *r, const struct sl_allotment *allotment, const struct sl_worker_set *set)
 {
-        const struct sl_served *served = sl_names_find(r, allotment->model);
-
-        for (uint32_t i = 0; served && served->model && i < SL_CATALOGUE_MODELS; i++)
-                if (r->served[i].model == served->model)
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (is_served_by(&r->served[i], allotment)) {
                         r->served[i].own.spec.workers = *set;
+                        if (r->served[i].served_spec)
+                                r->served[i].served_spec->spec.workers = *set;
+                }
 }
 
 static int allotment_check(struct sl_registry *r, struct sl_allotment *allotment, struct sl_error *error)
@@ -128,6 +141,7 @@ static int allotment_check(struct sl_registry *r, struct sl_allotment *allotment
         if (sl_crew_is_changing(served->model->crew))
                 return sl_error_set(error, EBUSY, "workers of model \"%s\" start or leave", allotment->model);
         allotment->crew = served->model->crew;
+        snprintf(allotment->path, sizeof(allotment->path), "%s", served->own.path);
         allotment->before = served->own.spec.workers;
         sl_worker_set_sort(&allotment->set);
         int result = sl_crew_check(allotment->crew, &allotment->set, error);
@@ -180,9 +194,11 @@ int sl_change_begin(struct sl_registry *r, struct sl_change *draft, uint64_t ask
 {
         int result = 0;
 
-        if (r->change)
-                result = sl_error_set(error, EBUSY, "another allocation is being applied");
-        else if (!draft)
+        if (r->change) {
+                sl_change_free(draft);
+                return sl_error_set(error, EBUSY, "another allocation is being applied");
+        }
+        if (!draft)
                 return configured_again(r, asker, error);
         for (struct sl_allotment *a = draft->allotments; a && result == 0; a = a->next)
                 result = allotment_check(r, a, error);

@@ -15,6 +15,7 @@
 #include "layout.h"
 #include "worker_set.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,11 +34,12 @@ struct sl_allotment {
         struct sl_worker_set set;
         struct sl_worker_set before; /* that it had, once the change has begun */
         struct sl_crew *crew;        /* of the model as it was then; only compared once that may be gone */
+        char path[PATH_MAX];         /* and its file */
 };
 
 /*
- * A worker more into *@draft, which is made at the first one. @device: as in device_let.h or gpu_let.h. Return: 0; -EINVAL a name or
- * a device that there is none; -E2BIG more workers than a model, or a change, may have; -ENOMEM.
+ * A worker more into *@draft, which is made at the first one. @device: as in device_let.h or gpu_let.h. Return: 0; -EINVAL a name
+ * or a device that there is none; -E2BIG more workers than a model, or a change, may have; -ENOMEM.
  */
 int sl_change_allot(struct sl_change **draft, const cpu_set_t *worker_cores, const char *model, const char *device, uint32_t batch,
         struct sl_error *error);
@@ -53,7 +55,7 @@ int sl_change_begin(struct sl_registry *registry, struct sl_change *draft, uint6
 /* Goes on with what has begun. */
 void sl_change_advance(struct sl_registry *registry);
 
-/* What is in force says of the model; NULL: nothing. */
+/* What is being applied, or is in force, says of the model; NULL: nothing. */
 const struct sl_worker_set *sl_change_workers(const struct sl_registry *registry, const char *model);
 
 bool sl_change_is_under_way(const struct sl_registry *registry);

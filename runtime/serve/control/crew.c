@@ -201,10 +201,18 @@ static void leave_out(struct sl_crew *crew, uint32_t i, const char *cause)
         report_left_out(crew, &wish, cause);
 }
 
+static void look_at_start(struct sl_crew *crew, struct sl_executor *executor)
+{
+        uint64_t due_ns = sl_process_executor_look(executor, crew->options.hang_ns, sl_clock_ns());
+
+        crew->starting_due_ns = due_ns < crew->starting_due_ns ? due_ns : crew->starting_due_ns;
+}
+
 int sl_crew_starting(struct sl_crew *crew, struct sl_error *error)
 {
         int starting = 0;
 
+        crew->starting_due_ns = UINT64_MAX;
         for (uint32_t i = crew->n; i-- > 0;) {
                 int32_t state = sl_executor_started(crew->workers[i].executor);
                 int r = state < 0 ? sl_crew_explain_failed_start(crew, i, state, error) : 0;
@@ -217,6 +225,8 @@ int sl_crew_starting(struct sl_crew *crew, struct sl_error *error)
                 }
                 if (state == SL_EXECUTOR_READY)
                         sl_seat_show(crew->workers[i].seat, SL_STATS_WORKER_WARM);
+                else if (crew->options.own_process && crew->options.hang_ns)
+                        look_at_start(crew, crew->workers[i].executor);
                 starting += state == SL_EXECUTOR_STARTING;
         }
         return starting;
@@ -535,7 +545,7 @@ void sl_crew_undo(struct sl_crew *crew)
         struct difference difference;
 
         compare(crew, &crew->wanted, &difference);
-        if (!difference.n_missing) /* those that are too many leave already */
+        if (!difference.n_missing && !crew->holds) /* those that are too many leave already */
                 crew->before = crew->wanted;
         crew->wanted = crew->before;
         crew->holds = false;

@@ -75,6 +75,7 @@ struct sl_crew {
         struct sl_worker_set wanted;
         struct sl_worker_set before;  /* as was wanted before the change that is under way */
         bool holds;                   /* nobody leaves yet */
+        uint64_t starting_due_ns;     /* sl_crew_starting() is to look again then, by sl_clock_ns(); UINT64_MAX: it need not */
         uint32_t n_named;             /* threads that have got a name */
         char why[SL_STATS_WHY_BYTES]; /* the last process ended that did */
         struct sl_seats seats;

@@ -112,7 +112,7 @@ void sl_departed_keep(struct sl_sessions *s, struct sl_session *session)
                 append(s, departed);
 }
 
-void sl_departed_return(struct sl_sessions *s, uint64_t identity)
+bool sl_departed_lend(struct sl_sessions *s, uint64_t identity, struct sl_departed_region *ret_lent)
 {
         for (struct sl_departed *departed = s->departed; departed; departed = departed->next)
                 for (uint32_t i = 0; i < departed->n_regions; i++) {
@@ -120,11 +120,43 @@ void sl_departed_return(struct sl_sessions *s, uint64_t identity)
 
                         if (region->identity != identity)
                                 continue;
-                        munmap(region->base, region->bytes);
+                        *ret_lent = (struct sl_departed_region){.from = departed, .region = *region};
                         sl_memory_give(s->options.memory, SL_MEMORY_DEPARTED, region->bytes);
                         *region = departed->regions[--departed->n_regions];
-                        return;
+                        return true;
                 }
+        return false;
+}
+
+static bool is_listed(const struct sl_sessions *s, const struct sl_departed *departed)
+{
+        const struct sl_departed *at = s->departed;
+
+        while (at && at != departed)
+                at = at->next;
+        return at;
+}
+
+/* Where it was may be what has made room for it. */
+static void put_back(struct sl_sessions *s, const struct sl_departed_region *lent)
+{
+        bool has_room = sl_memory_take(s->options.memory, SL_MEMORY_DEPARTED, lent->region.bytes, NULL) == 0;
+
+        if (has_room && is_listed(s, lent->from)) {
+                lent->from->regions[lent->from->n_regions++] = lent->region;
+                return;
+        }
+        if (has_room)
+                sl_memory_give(s->options.memory, SL_MEMORY_DEPARTED, lent->region.bytes);
+        empty(&lent->region);
+}
+
+void sl_departed_settle(struct sl_sessions *s, const struct sl_departed_region *lent, bool taken)
+{
+        if (taken)
+                munmap(lent->region.base, lent->region.bytes);
+        else
+                put_back(s, lent);
 }
 
 void sl_departed_look(struct sl_sessions *s)

@@ -12,16 +12,30 @@
  */
 #pragma once
 
+#include "channel.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
+struct sl_departed;
 struct sl_session;
 struct sl_sessions;
 
 /* @session ends, nobody uses its channel: its regions come here, and the channel has none any more. */
 void sl_departed_keep(struct sl_sessions *sessions, struct sl_session *session);
 
-/* A region that somebody hands back is that one's, with its contents. @identity: of struct sl_region. */
-void sl_departed_return(struct sl_sessions *sessions, uint64_t identity);
+/*
+ * A region that somebody hands back is that one's, with its contents: it is no longer here or in the ledger, which may have no room
+ * for it twice. @identity: of struct sl_region. Return: false: it is not here; else settle is to follow.
+ */
+struct sl_departed_region {
+        struct sl_departed *from; /* as it was then: it may be gone */
+        struct sl_region region;
+};
+bool sl_departed_lend(struct sl_sessions *sessions, uint64_t identity, struct sl_departed_region *ret_lent);
+
+/* @taken: it is that one's now. Else it is here again, or empty where there is no room for it any more. */
+void sl_departed_settle(struct sl_sessions *sessions, const struct sl_departed_region *lent, bool taken);
 
 /* Drops those whose processes have ended. */
 void sl_departed_look(struct sl_sessions *sessions);

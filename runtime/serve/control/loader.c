@@ -20,6 +20,7 @@
 #include "plan_cache.h"
 #include "plan_fetch.h"
 #include "precision_cost.h"
+#include "process_executor.h"
 #include "stats.h"
 #include "supervisor.h"
 #include "target.h"
@@ -408,8 +409,9 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
 static int ask_gpus(struct sl_load *load, struct sl_error *error)
 {
         load->state = SL_LOAD_ASKING;
-        return sl_gpu_asks_begin(&load->asks, sl_supervisor_gpu_hosts(load->options.supervisor), load->options.runtime->compile_program,
-                &load->workers, error);
+        return sl_gpu_asks_begin(&load->asks, sl_supervisor_gpu_hosts(load->options.supervisor),
+                load->options.runtime->compile_program, &load->workers, load->hang_ms * SL_PROCESS_START_HANGS * SL_NS_PER_MS,
+                error);
 }
 
 static int find_plan(struct sl_load *load, struct sl_error *error)
@@ -643,6 +645,13 @@ static int advance_workers(struct sl_load *load, struct sl_error *error)
         }
         load->state = SL_LOAD_READY;
         return 0;
+}
+
+uint64_t sl_load_due_ns(const struct sl_load *load)
+{
+        if (load->state == SL_LOAD_ASKING)
+                return sl_gpu_asks_due_ns(&load->asks);
+        return load->state == SL_LOAD_STARTING && load->model->crew ? load->model->crew->starting_due_ns : UINT64_MAX;
 }
 
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)

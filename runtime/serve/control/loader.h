@@ -4,6 +4,8 @@
  * them "ready". Nothing here waits; the control thread calls sl_load_advance() when the fd at hand or its own bell says that
  * something happened.
  *
+ * One for GPUs is ASKING whether they can be used before that (gpu_asks.h).
+ *
  *     SEARCHING --no plan--> COMPILING --plan file--> OPENING --plan--> STARTING --every worker ready--> READY
  *         |                      |                       |                 |  "not enough memory", or no plan
  *         +--plan--> STARTING    +-----------------------+-----------------+--> FAILED
@@ -53,8 +55,11 @@ int sl_load_new(
 /* Ends whatever is under way and frees; a model that was not taken goes with it. NULL is fine. Returns NULL. */
 struct sl_load *sl_load_free(struct sl_load *load);
 
-/* Another one in each of SEARCHING, COMPILING and OPENING: readable when there is something to advance. -1 in other states. */
+/* Another one in each state up to OPENING: readable when there is something to advance. -1 in other states. */
 int sl_load_fd(const struct sl_load *load);
+
+/* When it is to be advanced whatever its fd says, by sl_clock_ns(); UINT64_MAX: never. */
+uint64_t sl_load_due_ns(const struct sl_load *load);
 
 /* Goes as far as it can without waiting. The text says why it FAILED. */
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error);

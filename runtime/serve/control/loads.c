@@ -31,14 +31,26 @@ static const struct sl_served *find_twin(const struct sl_registry *r, const stru
         return NULL;
 }
 
-/* Return: false when there is none but one that serves just what is to be replaced: the model has to be loaded. */
-bool sl_loads_follow(struct sl_registry *r, struct sl_served *served)
+/* NULL when there is none but one that serves just what is to be replaced: the model has to be loaded. */
+static const struct sl_served *find_leader(const struct sl_registry *r, const struct sl_served *served)
 {
         const struct sl_served *twin = find_twin(r, served);
+
+        return twin && (twin->load || twin->model != served->model) ? twin : NULL;
+}
+
+bool sl_loads_has_twin(const struct sl_registry *r, const struct sl_served *served)
+{
+        return find_leader(r, served);
+}
+
+bool sl_loads_follow(struct sl_registry *r, struct sl_served *served)
+{
+        const struct sl_served *twin = find_leader(r, served);
         struct sl_error error;
         int result = 0;
 
-        if (!twin || (!twin->load && twin->model == served->model))
+        if (!twin)
                 return false;
         if (!twin->load)
                 result = sl_serving_model(r, served, twin->model, &error);
@@ -179,4 +191,11 @@ void sl_loads_compiled(struct sl_registry *r, uint64_t token)
         sl_wait_unwatch(r->options.wait, token);
         served->compiled = true;
         sl_loads_advance(r, served);
+}
+
+uint64_t sl_loads_look(struct sl_registry *r, struct sl_served *served, uint64_t now_ns)
+{
+        if (served->load && !served->compiled && sl_load_due_ns(served->load) <= now_ns)
+                sl_loads_compiled(r, token_of(served));
+        return served->load ? sl_load_due_ns(served->load) : UINT64_MAX;
 }

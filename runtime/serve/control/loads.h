@@ -17,12 +17,18 @@ struct sl_served;
  */
 bool sl_loads_follow(struct sl_registry *registry, struct sl_served *served);
 
+/* There is one. Changes nothing. */
+bool sl_loads_has_twin(const struct sl_registry *registry, const struct sl_served *served);
+
 /* Begins to load; what fails is reported. */
 void sl_loads_start(struct sl_registry *registry, struct sl_served *served);
 
 /* Goes on with a load that has something to say; @token: of a watched one whose event has come. */
 void sl_loads_advance(struct sl_registry *registry, struct sl_served *served);
 void sl_loads_compiled(struct sl_registry *registry, uint64_t token);
+
+/* Goes on with one that is due. Return: when it is the next time, by sl_clock_ns(); UINT64_MAX: never. */
+uint64_t sl_loads_look(struct sl_registry *registry, struct sl_served *served, uint64_t now_ns);
 
 /* Ends what is under way at once. */
 void sl_loads_cancel(struct sl_registry *registry, struct sl_served *served);

@@ -130,15 +130,31 @@ static struct sl_bundle *find_bundle(const struct sl_merger *m, struct sl_merger
         return NULL;
 }
 
+/* The one that is merged; NULL: it is no more. */
+static struct sl_bundle *find_own(const struct sl_merger *m)
+{
+        struct sl_bundle *bundle = NULL;
+
+        while ((bundle = sl_bundles_next(&m->registry->bundles, bundle)) && bundle != m->bundle)
+                ;
+        return bundle;
+}
+
 static bool is_still(const struct sl_merger *m)
 {
         struct sl_merger_members now;
-        struct sl_bundle *bundle = NULL;
+        struct sl_bundle *bundle = find_own(m);
 
-        while ((bundle = sl_bundles_next(&m->registry->bundles, bundle)))
-                if (bundle == m->bundle)
-                        return find_members(m, bundle, &now) && sign_members(bundle, &now) == *sl_bundle_seen(bundle);
-        return false;
+        return bundle && find_members(m, bundle, &now) && sign_members(bundle, &now) == *sl_bundle_seen(bundle);
+}
+
+/* Whoever was about to change may come back as it was: it is merged again when all are ready. */
+static void forget_members(struct sl_merger *m)
+{
+        struct sl_bundle *bundle = find_own(m);
+
+        if (bundle)
+                *sl_bundle_seen(bundle) = 0;
 }
 
 /* ---- what is said ---- */
@@ -253,6 +269,7 @@ static int begin_fuse(struct sl_merger *m, struct sl_error *error)
                 .compile_program = runtime->compile_program,
                 .zygote = runtime->zygote,
                 .background = true,
+                .short_ns = m->members.models[0]->inliner ? SL_INLINE_PASS_NS : 0,
                 .memory_bytes = runtime->compile_memory_bytes,
                 .seconds = runtime->compile_seconds,
         };
@@ -411,8 +428,10 @@ void sl_merger_advance(struct sl_merger *m)
 {
         uint32_t failed;
 
-        if (m->state != MERGER_IDLE && !is_still(m))
+        if (m->state != MERGER_IDLE && !is_still(m)) {
+                forget_members(m);
                 give_up(m, "one of its models goes or changes, or another one comes");
+        }
         if (m->state == MERGER_IDLE && m->registry->options.runtime->fuse_bytes && !m->registry->change &&
                 !sl_registry_busy(m->registry, &failed))
                 begin_merge(m);

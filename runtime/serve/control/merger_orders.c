@@ -53,18 +53,25 @@ static uint32_t seat_members(struct sl_block_order *order, const struct sl_merge
         return n;
 }
 
-/* From how many on, for each size, where a run takes no longer than @limit_s. Return: the largest size that pays; 0: none does. */
-static uint32_t find_least(struct sl_block_order *order, const struct sl_fused *fused, double limit_s)
+/*
+ * Where the dispatcher computes it: sizes whose run a pass has time for. And as it answers together what it computes together, it
+ * has nothing to do until who sent that sends more: few lanes gain less than they lose so (perf/README.md, netfuse). Return: the
+ * largest size that pays; 0: none does.
+ */
+static uint32_t find_sizes(struct sl_block_order *order, const struct sl_fused *fused, bool is_inline)
 {
+        double limit_s = is_inline ? SL_INLINE_PASS_NS * 1e-9 : 1e9;
+        uint32_t fewest = is_inline ? fused->n_lanes / 2 + 1 : 0;
         const struct sl_plan_info *info = sl_plan_info(fused->plan);
         uint32_t largest = 0;
 
         for (uint32_t i = 0; i < info->n_batches; i++) {
                 uint32_t least = sl_fuse_least_lanes(&fused->table, info->batches[i]);
+                double seconds = sl_fuse_merged_seconds(&fused->table, fused->n_lanes, info->batches[i]);
 
-                if (least == SL_FUSE_NEVER || sl_fuse_merged_seconds(&fused->table, fused->n_lanes, info->batches[i]) > limit_s)
+                if (least == SL_FUSE_NEVER || seconds > limit_s)
                         continue;
-                order->least[i] = least;
+                order->sizes[i] = (struct sl_block_size){.least = least > fewest ? least : fewest, .ns = (uint64_t)(1e9 * seconds)};
                 largest = info->batches[i];
         }
         return largest;
@@ -79,7 +86,7 @@ static bool fill_order(struct sl_block_order *order, const struct sl_bundle *bun
         *order = (struct sl_block_order){.carrier = carrier, .plan = fused->plan};
         if (seat_members(order, members, fused) < 2)
                 return false;
-        order->batch_max = find_least(order, fused, is_inline ? SL_INLINE_PASS_NS * 1e-9 : 1e9);
+        order->batch_max = find_sizes(order, fused, is_inline);
         if (!order->batch_max)
                 return false;
         if (!is_inline) {

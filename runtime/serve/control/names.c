@@ -81,7 +81,7 @@ static int want(
                         return sl_error_set(
                                 error, ENOSPC, "no room for \"%s\": %u models are the limit", spec->name, SL_CATALOGUE_MODELS);
                 served->state = SL_SERVED_WAITING;
-        } else if (served->state == SL_SERVED_FAILED) {
+        } else if (served->state == SL_SERVED_FAILED || served->state == SL_SERVED_WAITING) {
                 served->state = SL_SERVED_WAITING;
         } else if (served->state != SL_SERVED_DRAINING && keeps_loaded(served, spec, again)) {
                 served->resize |= sl_spec_resized(&served->own.spec, spec);
@@ -99,10 +99,25 @@ static int want(
         return 0;
 }
 
+/* What an allocation says of it, or of another name of the same model: they share its workers. */
+static const struct sl_worker_set *find_allotted(const struct sl_registry *r, const struct sl_model_spec *spec)
+{
+        const struct sl_worker_set *workers = sl_change_workers(r, spec->name);
+
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && !workers; i++) {
+                const struct sl_served *other = &r->served[i];
+
+                if (other->state != SL_SERVED_NONE && other->own.spec.path && strcmp(other->own.path, spec->path) == 0 &&
+                        other->own.spec.stamp == spec->stamp)
+                        workers = sl_change_workers(r, other->own.name);
+        }
+        return workers;
+}
+
 int sl_names_want(
         struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served, struct sl_error *error)
 {
-        const struct sl_worker_set *workers = spec->path ? sl_change_workers(r, spec->name) : NULL;
+        const struct sl_worker_set *workers = spec->path ? find_allotted(r, spec) : NULL;
         struct sl_model_spec allotted;
 
         if (!workers)

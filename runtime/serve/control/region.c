@@ -117,16 +117,11 @@ int sl_region_create(struct sl_sessions *s, struct sl_session *session, uint64_t
         return r;
 }
 
-int sl_region_adopt(struct sl_sessions *s, struct sl_session *session, int fd, struct sl_error *error)
+static int adopt(struct sl_sessions *s, struct sl_session *session, int fd, uint64_t bytes, struct sl_error *error)
 {
         struct sl_mapping mapping;
-        uint64_t bytes;
-        int r = sl_segment_check(fd, SL_SEAL_SHARED, &bytes, error);
+        int r = take_memory(s, session, bytes, error);
 
-        if (r == 0 && (bytes == 0 || bytes % SL_PAGE_BYTES))
-                r = sl_error_set(error, EBADMSG, "a region of %llu bytes was handed back", (unsigned long long)bytes);
-        if (r == 0)
-                r = take_memory(s, session, bytes, error);
         if (r < 0)
                 return r;
         r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &mapping, error);
@@ -134,7 +129,24 @@ int sl_region_adopt(struct sl_sessions *s, struct sl_session *session, int fd, s
                 r = attach_region(s, session, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
-        else
-                sl_departed_return(s, session->channel->regions[r].identity);
+        return r;
+}
+
+int sl_region_adopt(struct sl_sessions *s, struct sl_session *session, int fd, struct sl_error *error)
+{
+        struct sl_departed_region lent;
+        struct stat status;
+        uint64_t bytes;
+        bool was_kept;
+        int r = sl_segment_check(fd, SL_SEAL_SHARED, &bytes, error);
+
+        if (r == 0 && (bytes == 0 || bytes % SL_PAGE_BYTES))
+                r = sl_error_set(error, EBADMSG, "a region of %llu bytes was handed back", (unsigned long long)bytes);
+        if (r < 0)
+                return r;
+        was_kept = fstat(fd, &status) == 0 && sl_departed_lend(s, status.st_ino, &lent);
+        r = adopt(s, session, fd, bytes, error);
+        if (was_kept)
+                sl_departed_settle(s, &lent, r >= 0);
         return r;
 }

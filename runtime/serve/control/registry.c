@@ -9,6 +9,7 @@
 #include "crew.h"
 #include "ensemble.h"
 #include "lets.h"
+#include "listing.h"
 #include "loads.h"
 #include "merger.h"
 #include "model.h"
@@ -48,16 +49,6 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
                 registry->served[i].index = i;
         *ret_registry = registry;
         return 0;
-}
-
-/* A name that is not in the table. */
-static void report_unwanted(struct sl_registry *r, const char *text)
-{
-        struct sl_fields fields = {0};
-
-        sl_fields_add(&fields, "cause", text);
-        if (r->options.runtime->log)
-                r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields.text);
 }
 
 static const struct sl_served *ensemble_with(const struct sl_registry *r, const char *member)
@@ -103,6 +94,14 @@ static bool is_due(const struct sl_registry *r, const struct sl_served *served)
         return !account || sl_share_rate(&due_ns, r->options.runtime->uid_shapes, sl_clock_ns());
 }
 
+/* Whose file another name has loaded gets that model, which may take names out of the table. */
+static void follow_twins(struct sl_registry *r)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (needs_load(&r->served[i]))
+                        (void)sl_loads_follow(r, &r->served[i]);
+}
+
 static struct sl_served *next_to_load(struct sl_registry *r)
 {
         struct sl_served *next = NULL;
@@ -110,7 +109,7 @@ static struct sl_served *next_to_load(struct sl_registry *r)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 struct sl_served *served = &r->served[i];
 
-                if (needs_load(served) && is_due(r, served) && !sl_sizes_base_comes(r, served) && !sl_loads_follow(r, served) &&
+                if (needs_load(served) && is_due(r, served) && !sl_sizes_base_comes(r, served) && !sl_loads_has_twin(r, served) &&
                         (!next || load_turn(r, served) < load_turn(r, next)))
                         next = served;
         }
@@ -120,9 +119,11 @@ static struct sl_served *next_to_load(struct sl_registry *r)
 static void start_loads(struct sl_registry *r)
 {
         while (r->loads < r->options.runtime->compile_jobs) {
-                struct sl_served *served = next_to_load(r);
+                struct sl_served *served;
                 struct sl_account *account;
 
+                follow_twins(r);
+                served = next_to_load(r);
                 if (!served)
                         return;
                 account = sl_names_account(r, served);
@@ -142,6 +143,18 @@ static void relieve_workers(struct sl_registry *r)
         for (struct sl_model *model = r->loaded; model; model = model->next_loaded) {
                 bool serves = model->crew && model->refs;
                 uint64_t due_ns = serves ? sl_crew_relieve(model->crew, now_ns) : UINT64_MAX;
+
+                r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
+        }
+}
+
+/* Behind relieve_workers(), which says when workers are to be looked at. */
+static void look_at_loads(struct sl_registry *r)
+{
+        uint64_t now_ns = sl_clock_ns();
+
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                uint64_t due_ns = sl_loads_look(r, &r->served[i], now_ns);
 
                 r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
         }
@@ -193,6 +206,7 @@ void sl_registry_advance(struct sl_registry *r)
                 if (r->served[i].load && r->served[i].compiled)
                         sl_loads_advance(r, &r->served[i]);
         start_loads(r);
+        look_at_loads(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (sl_resize_needed(&r->served[i]))
                         sl_resize_advance(r, &r->served[i]);
@@ -203,6 +217,10 @@ void sl_registry_advance(struct sl_registry *r)
         sl_merger_advance(r->merger);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 sl_standing_show(r, &r->served[i]);
+        if (sl_listing_is_behind(r)) {
+                sl_listing_catch_up(r);
+                sl_registry_advance(r);
+        }
 }
 
 bool sl_registry_owns(uint64_t token)
@@ -231,11 +249,19 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
         return busy;
 }
 
+bool sl_registry_has_failed(struct sl_registry *r, const char *name)
+{
+        const struct sl_served *served = sl_names_find(r, name);
+
+        return served && served->state == SL_SERVED_FAILED;
+}
+
 void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
 {
         switch ((enum sl_event_kind)event->kind) {
         case SL_EVENT_ENSEMBLE_RETIRED:
                 sl_serving_retired(r, event->pointer);
+                sl_registry_advance(r);
                 break;
         case SL_EVENT_MODEL_GONE:
                 sl_serving_unload(r, event->pointer);
@@ -266,103 +292,23 @@ const cpu_set_t *sl_registry_worker_cores(const struct sl_registry *r)
         return &r->lets->allowed;
 }
 
-static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, uint32_t *ret_n, struct sl_error *error)
-{
-        int result = r->options.runtime->scan(r->options.runtime->context, ret_specs, ret_n, error);
-        uint32_t workers = 0, fused = 0;
-
-        if (result < 0)
-                return result;
-        for (uint32_t i = 0; i < *ret_n; i++) {
-                const struct sl_model_spec *spec = &(*ret_specs)[i];
-                const struct sl_worker_set *set = sl_change_workers(r, spec->name);
-
-                uint32_t unplaced = spec->path && !spec->on_gpu ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
-
-                if (spec->fuse == SL_SHARING_NEVER)
-                        workers += unplaced;
-                else /* as if they all were of one architecture */
-                        fused = unplaced > fused ? unplaced : fused;
-        }
-        sl_lets_expect(r->lets, workers + fused);
-        return 0;
-}
-
-static const struct sl_model_spec *find_spec(const struct sl_model_spec *specs, uint32_t n, const char *name)
-{
-        for (uint32_t i = 0; i < n; i++)
-                if (strcmp(specs[i].name, name) == 0)
-                        return &specs[i];
-        return NULL;
-}
-
-/* "a:2" is a version of "a". */
-static bool is_version_of(const char *name, const char *plain)
-{
-        size_t bytes = strlen(plain);
-
-        return strncmp(name, plain, bytes) == 0 && name[bytes] == ':';
-}
-
-/* Served, and the repository has nothing to say of it any more: not even that it is broken, which would leave it alone. */
-static bool is_gone(const struct sl_served *served, const struct sl_model_spec *specs, uint32_t n)
-{
-        for (uint32_t i = 0; i < n; i++)
-                if (strcmp(specs[i].name, served->own.name) == 0 ||
-                        (specs[i].refused && is_version_of(served->own.name, specs[i].name)))
-                        return false;
-        return !served->is_shape;
-}
-
-/* Versions of @plain, or everything when that is NULL: wanted as the repository has it. */
-static void want_all(struct sl_registry *r, const char *plain, const struct sl_model_spec *specs, uint32_t n)
-{
-        for (uint32_t i = 0; i < n; i++) {
-                struct sl_served *served;
-                struct sl_error cause;
-
-                if (plain && !is_version_of(specs[i].name, plain))
-                        continue;
-                if (specs[i].refused)
-                        sl_names_refuse(r, &specs[i]);
-                else if (sl_names_want(r, &specs[i], false, &served, &cause) < 0)
-                        report_unwanted(r, cause.text);
-        }
-}
-
-static void withdraw_gone(struct sl_registry *r, const char *plain, const struct sl_model_spec *specs, uint32_t n)
-{
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *served = &r->served[i];
-
-                if ((plain && !is_version_of(served->own.name, plain)) || !is_gone(served, specs, n))
-                        continue;
-                if (served->state == SL_SERVED_READY && !served->load)
-                        sl_serving_withdraw(r, served);
-                else if (served->state == SL_SERVED_FAILED)
-                        sl_serving_clear(r, served);
-        }
-}
-
 int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
 {
-        const struct sl_model_spec *specs;
-        uint32_t n;
-        int result = scan(r, &specs, &n, error);
+        struct sl_listing listing;
+        int result = sl_listing_read(r, &listing, error);
 
         if (result < 0)
                 return result;
-        want_all(r, NULL, specs, n);
-        withdraw_gone(r, NULL, specs, n);
+        sl_listing_follow(r, &listing, NULL);
         sl_registry_advance(r);
         return 0;
 }
 
-static int want_members(struct sl_registry *r, const struct sl_model_spec *spec, const struct sl_model_spec *specs, uint32_t n,
-        struct sl_error *error)
+static int want_members(
+        struct sl_registry *r, const struct sl_model_spec *spec, const struct sl_listing *listing, struct sl_error *error)
 {
         for (uint32_t m = 0; m < spec->n_members; m++) {
-                const struct sl_model_spec *member = find_spec(specs, n, spec->members[m]);
+                const struct sl_model_spec *member = sl_listing_find(listing, spec->members[m]);
                 const struct sl_served *there = sl_names_find(r, spec->members[m]);
                 struct sl_served *served;
                 int result = 0;
@@ -388,14 +334,14 @@ static int check_asker(struct sl_registry *r, const char *name, struct sl_error 
 
 int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64_t asker, struct sl_error *error)
 {
-        const struct sl_model_spec *specs, *spec;
+        const struct sl_model_spec *spec;
+        struct sl_listing listing;
         struct sl_served *served;
-        uint32_t n;
-        int result = scan(r, &specs, &n, error);
+        int result = sl_listing_read(r, &listing, error);
 
         if (result < 0)
                 return result;
-        spec = find_spec(specs, n, name);
+        spec = sl_listing_find(&listing, name);
         if (!spec)
                 return sl_error_set(error, ENOENT, "no model \"%s\" in the repository", name);
         if (spec->refused)
@@ -403,13 +349,12 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
         result = check_asker(r, name, error);
         if (result < 0)
                 return result;
-        result = want_members(r, spec, specs, n, error);
+        result = want_members(r, spec, &listing, error);
         if (result == 0)
                 result = sl_names_want(r, spec, again, &served, error);
         if (result < 0)
                 return result;
-        want_all(r, name, specs, n);
-        withdraw_gone(r, name, specs, n);
+        sl_listing_follow(r, &listing, name);
         if (served->state == SL_SERVED_READY && !served->replace && !served->resize)
                 return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
         served->asker = asker;
@@ -448,6 +393,7 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
                 sl_loads_cancel(r, served);
                 sl_ensemble_free(served->ensemble);
                 sl_plan_free(served->base);
+                free(served->served_spec);
         }
         while (r->loaded)
                 sl_serving_unload(r, r->loaded);

@@ -89,3 +89,6 @@ void sl_registry_event(struct sl_registry *registry, const struct sl_event *even
 
 /* True while anything is waiting or loading. @ret_failed: names that are FAILED. */
 bool sl_registry_busy(const struct sl_registry *registry, uint32_t *ret_failed);
+
+/* True when @name is there, and FAILED. */
+bool sl_registry_has_failed(struct sl_registry *registry, const char *name);

@@ -3,6 +3,7 @@
  * The inside of the registry, for the files that it consists of. Control thread only; none of their functions waits.
  *
  *     registry.c   what is asked for: sync, load, unload, events
+ *     listing.c    what the repository lists
  *     loads.c      loads under way, from the start to a loaded model; the cores of its workers
  *     serving.c    from a loaded model to what serves under a name, and down again
  *     sizes.c      sizes of open dimensions: who wants them, and the plan whose weights they share
@@ -24,11 +25,11 @@ struct sl_registry {
         uint32_t load_numbers; /* given so far */
         uint64_t load_turn;    /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;
-        struct sl_bundles bundles; /* of models that share workers */
-        struct sl_merger *merger;  /* of those */
-        struct sl_model *loaded; /* all models that have workers */
+        struct sl_bundles bundles;  /* of models that share workers */
+        struct sl_merger *merger;   /* of those */
+        struct sl_model *loaded;    /* all models that have workers */
         struct sl_change *change;   /* under way; NULL: none */
         struct sl_change *in_force; /* NULL: what the configuration says */
         uint64_t looked_ns;         /* when it was last looked which cores there are */
-        uint64_t due_ns;         /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
+        uint64_t due_ns;            /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
 };

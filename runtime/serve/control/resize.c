@@ -19,6 +19,7 @@ static void resize_done(struct sl_registry *r, struct sl_served *served)
 {
         struct sl_fields fields = {0};
 
+        sl_sizes_resize(r, served);
         served->resize = false;
         sl_fields_add(&fields, "model", served->own.name);
         sl_fields_add_number(&fields, "version", served->own.spec.version);
@@ -52,8 +53,6 @@ void sl_resize_advance(struct sl_registry *r, struct sl_served *served)
 
         if (crew)
                 result = crew_advance(crew, &served->own.spec.workers, &error);
-        else
-                sl_sizes_resize(r, served);
         if (result == 0)
                 resize_done(r, served);
         else if (result < 0)

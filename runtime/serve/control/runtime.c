@@ -425,6 +425,11 @@ int sl_runtime_load_all(struct sl_runtime *rt, uint32_t *ret_failed, struct sl_e
         return 0;
 }
 
+bool sl_runtime_has_failed(const struct sl_runtime *rt, const char *name)
+{
+        return sl_registry_has_failed(rt->registry, name);
+}
+
 int sl_runtime_watch(struct sl_runtime *rt, int fd, void (*handle)(void *context), void *context)
 {
         int r;

@@ -31,9 +31,13 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *runtime);
 
 /*
  * Loads everything that scan() lists and waits until each is ready or has failed (one log line each). To be called before
- * sl_runtime_listen(): ready means ready. Return: 0, also when some failed; -errno of scan(). @ret_failed: how many did.
+ * sl_runtime_listen(): ready means ready; once more tries what has failed again. Return: 0, also when some failed; -errno of
+ * scan(). @ret_failed: how many did.
  */
 int sl_runtime_load_all(struct sl_runtime *runtime, uint32_t *ret_failed, struct sl_error *error);
+
+/* Whether what the scan lists under that name has failed to load. */
+bool sl_runtime_has_failed(const struct sl_runtime *runtime, const char *name);
 
 /* Calls @handle in the control thread whenever @fd is readable (a signalfd). The fd stays the caller's. */
 int sl_runtime_watch(struct sl_runtime *runtime, int fd, void (*handle)(void *context), void *context);

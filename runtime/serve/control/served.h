@@ -48,6 +48,7 @@ struct sl_served {
         uint32_t load_number;         /* of the stage of that load: no two have the same */
         uint64_t load_ns;             /* when it began */
         bool compiled;                /* of the load: its fd is no longer watched */
+        bool look_again;              /* the repository has said something else of it meanwhile */
         uint64_t asker;
         char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED; else why its last load failed, or "" */
 
@@ -57,10 +58,11 @@ struct sl_served {
         struct sl_model_counting counting;
         struct sl_model_stats shown; /* as it is now in the stats page */
 
-        struct sl_plan *base; /* of an open model: that of the plans of its sizes; held. NULL: there is none yet */
+        struct sl_own_spec *served_spec; /* of an open model: what is served, as `own` may be what is to follow, or has failed to */
+        struct sl_plan *base;            /* of an open model: that of the plans of its sizes; held. NULL: there is none yet */
 
         bool is_shape; /* it serves the open one at `open`, at these sizes; nobody's repository knows it */
-        bool orphan;   /* and that one is gone: it is not served any more once it is loaded */
+        bool orphan;   /* and that one is gone: it drains */
         bool asked;    /* a request has asked for them, of this user: */
         uint32_t uid;
         uint32_t open;

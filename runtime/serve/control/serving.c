@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void drop_model(struct sl_registry *r, struct sl_model *model)
@@ -30,6 +31,7 @@ static void drop_model(struct sl_registry *r, struct sl_model *model)
 void sl_serving_clear(struct sl_registry *r, struct sl_served *served)
 {
         sl_plan_free(served->base);
+        free(served->served_spec);
         sl_standing_forget(r, served);
         served->state = SL_SERVED_NONE;
         sl_served_publish(r->options.catalogue, served);
@@ -55,8 +57,13 @@ void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
         sl_stats_model_remove(r->options.stats, &ensemble->counting);
         sl_stats_queue_remove(r->options.stats, ensemble->shown);
         if (served->ensemble == ensemble) {
+                bool was_of_another = served->orphan;
+                uint32_t open = served->open;
+
                 served->ensemble = NULL;
                 sl_serving_clear(r, served);
+                if (was_of_another)
+                        sl_sizes_prepare_again(r, open);
         }
         sl_ensemble_free(ensemble);
 }
@@ -84,10 +91,12 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *served, int status
                 return;
         }
         snprintf(served->why, sizeof(served->why), "%s", text);
-        if (!served->ensemble)
+        if (!served->ensemble) {
                 served->state = SL_SERVED_FAILED;
-        else
+                served->resize = false;
+        } else {
                 served->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
+        }
         sl_served_publish(r->options.catalogue, served);
         sl_names_answer(r, served, status, text);
 }
@@ -106,6 +115,20 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
                 (unsigned long long)r->options.runtime->staging_bytes);
 }
 
+/* Sizes are made of what serves. Where there is no memory for that, of what is wanted. */
+static void keep_spec(struct sl_served *served, const struct sl_ensemble *ensemble)
+{
+        if (!ensemble->open) {
+                free(served->served_spec);
+                served->served_spec = NULL;
+                return;
+        }
+        if (!served->served_spec)
+                served->served_spec = calloc(1, sizeof(*served->served_spec));
+        if (served->served_spec)
+                sl_own_spec_copy(served->served_spec, &served->own.spec);
+}
+
 /* Hands an ensemble to the dispatcher, in the place of what the name had. */
 static void serve_ensemble(struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble)
 {
@@ -122,6 +145,7 @@ static void serve_ensemble(struct sl_registry *r, struct sl_served *served, stru
         memcpy(ensemble->sizes, served->sizes, sizeof(ensemble->sizes));
         if (served->ensemble)
                 sl_sizes_withdraw(r, served);
+        keep_spec(served, ensemble);
         served->ensemble = ensemble;
         served->state = SL_SERVED_READY;
         served->replace = false;
@@ -162,6 +186,12 @@ static int build_ensemble(struct sl_registry *r, const struct sl_own_spec *own, 
         return 0;
 }
 
+/* Who still serves as an ensemble, as its load as a model has failed, may not. */
+static bool may_get_model(const struct sl_served *member)
+{
+        return member->load || member->replace || member->state == SL_SERVED_WAITING || member->state == SL_SERVED_LOADING;
+}
+
 /* Return: 0: all members are there; -EAGAIN: some are still loading; -ENOENT: one is missing or has failed. */
 static int find_members(
         struct sl_registry *r, const struct sl_served *served, struct sl_model **ret_members, struct sl_error *error)
@@ -174,6 +204,8 @@ static int find_members(
                                 !member                         ? "is not in the repository"
                                 : member->own.spec.path == NULL ? "is an ensemble itself"
                                                                 : "is not loaded");
+                if (!member->model && !may_get_model(member))
+                        return sl_error_set(error, ENOENT, "member \"%s\" is not loaded", served->own.members[m]);
                 if (!member->model)
                         return -EAGAIN;
                 ret_members[m] = member->model;
@@ -245,10 +277,6 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
         sl_names_report(r, 2, replaced ? "model-replaced" : "model-ready", served, NULL);
         if (served->is_shape)
                 sl_sizes_loaded(r, served, model);
-        if (served->orphan) {
-                sl_serving_withdraw(r, served);
-                return 0;
-        }
         if (ensemble->open)
                 sl_sizes_prepare(r, served);
         rebuild_ensembles(r, served->own.name);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "ensemble.h"
+#include "loads.h"
 #include "memory.h"
 #include "model.h"
 #include "names.h"
@@ -36,41 +37,61 @@ void sl_sizes_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes,
         sl_dispatcher_command(r->options.dispatcher, &command);
 }
 
-/* Before anything is made for them: workers that hold the inputs of one sample are the least that these sizes take. */
-static int check_memory(const struct sl_registry *r, const struct sl_served *open, const int64_t *sizes, struct sl_error *error)
+static struct sl_model_spec *spec_of(struct sl_served *open)
 {
-        uint64_t bytes = sl_shape_input_bytes(open->model->info, sizes);
-        int result;
-
-        if (sl_mul_overflows(bytes, open->own.spec.workers.n, &bytes))
-                bytes = UINT64_MAX;
-        result = sl_memory_check(r->options.memory, bytes, error);
-        return result < 0
-                       ? sl_error_prefix(error, result, "the inputs of one sample for each of %u workers", open->own.spec.workers.n)
-                       : 0;
+        return open->served_spec ? &open->served_spec->spec : &open->own.spec;
 }
 
+/* Before anything is made for them: workers that hold the inputs of one sample are the least that these sizes take. */
+static int check_memory(const struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_error *error)
+{
+        uint64_t bytes = sl_shape_input_bytes(open->model->info, sizes);
+        uint32_t workers = spec_of(open)->workers.n;
+        int result;
+
+        if (sl_mul_overflows(bytes, workers, &bytes))
+                bytes = UINT64_MAX;
+        result = sl_memory_check(r->options.memory, bytes, error);
+        return result < 0 ? sl_error_prefix(error, result, "the inputs of one sample for each of %u workers", workers) : 0;
+}
+
+static bool is_size_of(const struct sl_served *served, const struct sl_served *open)
+{
+        return served->is_shape && served->open == open->index && !served->orphan;
+}
+
+/* A folder may have the name of a size. */
+static int check_name(struct sl_registry *r, const char *name, struct sl_error *error)
+{
+        const struct sl_served *there = sl_names_find(r, name);
+
+        return there && !there->is_shape ? sl_error_set(error, EEXIST, "\"%s\" is the name of a model of the repository", name) : 0;
+}
+
+/* Return: 0: they are WAITING, or LOADING or READY already; -EBUSY those of the model before have not gone; -errno. With text. */
 static int want_shape(
         struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_served **ret_served, struct sl_error *error)
 {
         struct sl_model_spec spec;
         struct sl_served *served;
         char name[SL_MODEL_NAME_BYTES];
-        int result = sl_shape_spec(&open->own.spec, open->model->info, sizes, name, &spec, error);
+        int result = sl_shape_spec(spec_of(open), open->model->info, sizes, name, &spec, error);
 
         if (result == 0)
                 result = check_memory(r, open, sizes, error);
         if (result < 0)
                 return sl_error_prefix(error, result, "%s", name);
-        result = sl_names_want(r, &spec, false, &served, error);
+        result = check_name(r, name, error);
+        if (result == 0)
+                result = sl_names_want(r, &spec, false, &served, error);
         if (result < 0)
                 return result;
-        if (served->state != SL_SERVED_WAITING)
-                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
+        *ret_served = served;
+        if (served->is_shape)
+                return 0;
         served->is_shape = true;
         served->open = open->index;
         memcpy(served->sizes, sizes, sizeof(served->sizes));
-        *ret_served = served;
         return 0;
 }
 
@@ -87,7 +108,8 @@ static bool has_own_sizes(const struct sl_plan_info *info, const int64_t *sizes)
 static void serve_own_sizes(struct sl_registry *r, struct sl_served *open, struct sl_served *served)
 {
         struct sl_error error;
-        int result = has_own_sizes(open->model->info, served->sizes) ? sl_serving_model(r, served, open->model, &error) : 0;
+        bool waits = served->state == SL_SERVED_WAITING && has_own_sizes(open->model->info, served->sizes);
+        int result = waits ? sl_serving_model(r, served, open->model, &error) : 0;
 
         if (result < 0)
                 sl_serving_fail(r, served, result, error.text);
@@ -105,7 +127,7 @@ static void prepare_own_sizes(struct sl_registry *r, struct sl_served *open)
         result = want_shape(r, open, sizes, &served, &error);
         if (result == 0)
                 serve_own_sizes(r, open, served);
-        else if (result != -EBUSY) /* those of the model that it replaces still drain: the first request asks for them */
+        else if (result != -EBUSY) /* those of the model before have not gone: sl_sizes_prepare_again() */
                 sl_names_report(r, 1, "shape-not-loaded", open, error.text);
 }
 
@@ -113,17 +135,25 @@ void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
 {
         if (open->model->info->n_batches)
                 prepare_own_sizes(r, open);
-        for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
+        for (uint32_t i = 0; i < spec_of(open)->n_prepared; i++) {
                 int64_t sizes[SL_SYMBOLS_MAX];
                 struct sl_served *served;
                 struct sl_error error;
-                int result = sl_shape_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
+                int result = sl_shape_sizes(open->model->info, &spec_of(open)->prepared[i], sizes, &error);
 
                 if (result == 0)
                         result = want_shape(r, open, sizes, &served, &error);
-                if (result < 0)
+                if (result < 0 && result != -EBUSY)
                         sl_names_report(r, 1, "shape-not-loaded", open, error.text);
         }
+}
+
+void sl_sizes_prepare_again(struct sl_registry *r, uint32_t index)
+{
+        struct sl_served *open = &r->served[index];
+
+        if (open->state == SL_SERVED_READY && open->ensemble && open->ensemble->open && open->model)
+                sl_sizes_prepare(r, open);
 }
 
 static struct sl_served *open_of(struct sl_registry *r, const struct sl_ensemble *ensemble)
@@ -167,9 +197,13 @@ void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const 
                 sl_sizes_failed(r, open->index, sizes, result, false, error.text);
                 return;
         }
-        served->asked = true;
-        served->uid = uid;
-        serve_own_sizes(r, open, served);
+        if (served->state == SL_SERVED_READY) { /* asked for before the dispatcher had them, or it found no place for them */
+                sl_names_command(r, SL_COMMAND_ATTACH, served->ensemble, 0);
+        } else if (served->state == SL_SERVED_WAITING) {
+                served->asked = true;
+                served->uid = uid;
+                serve_own_sizes(r, open, served);
+        }
 }
 
 /* It may have been unloaded, or replaced, by others meanwhile. */
@@ -183,7 +217,19 @@ void sl_sizes_unwanted(struct sl_registry *r, const struct sl_ensemble *ensemble
         }
 }
 
-/* What is still being loaded goes when it is there. */
+/* What is still being loaded is of no use to the model that comes, and in the way of the sizes that it will want. */
+static void withdraw_size(struct sl_registry *r, struct sl_served *served)
+{
+        if (served->load) {
+                r->loads--;
+                sl_loads_cancel(r, served);
+        }
+        if (!served->ensemble)
+                sl_serving_clear(r, served);
+        else if (served->state == SL_SERVED_READY)
+                sl_names_drain(r, served);
+}
+
 void sl_sizes_withdraw(struct sl_registry *r, struct sl_served *open)
 {
         open->base = sl_plan_free(open->base);
@@ -193,20 +239,20 @@ void sl_sizes_withdraw(struct sl_registry *r, struct sl_served *open)
                 if (!served->is_shape || served->open != open->index)
                         continue;
                 served->orphan = true;
-                if (served->state == SL_SERVED_READY && !served->load)
-                        sl_names_drain(r, served);
+                withdraw_size(r, served);
         }
 }
 
-void sl_sizes_resize(struct sl_registry *r, const struct sl_served *open)
+void sl_sizes_resize(struct sl_registry *r, struct sl_served *open)
 {
+        spec_of(open)->workers = open->own.spec.workers;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 struct sl_served *served = &r->served[i];
 
-                if (!served->is_shape || served->open != open->index || served->orphan)
+                if (!is_size_of(served, open))
                         continue;
-                served->resize = true;
                 served->own.spec.workers = open->own.spec.workers;
+                served->resize |= served->model != open->model;
         }
 }
 
@@ -219,7 +265,7 @@ bool sl_sizes_base_comes(const struct sl_registry *r, const struct sl_served *se
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 const struct sl_served *other = &r->served[i];
 
-                if (other->is_shape && !other->orphan && other->open == served->open && other->load && other->load_ns > since)
+                if (other->is_shape && other->open == served->open && other->load && other->load_ns > since)
                         return true;
         }
         return false;
@@ -227,7 +273,7 @@ bool sl_sizes_base_comes(const struct sl_registry *r, const struct sl_served *se
 
 struct sl_plan *sl_sizes_base(const struct sl_registry *r, const struct sl_served *served)
 {
-        return served->is_shape && !served->orphan ? r->served[served->open].base : NULL;
+        return served->is_shape ? r->served[served->open].base : NULL;
 }
 
 static bool has_sizes(const struct sl_port *port, const struct sl_port *open, const int64_t *sizes)
@@ -257,6 +303,6 @@ void sl_sizes_loaded(struct sl_registry *r, const struct sl_served *served, cons
         struct sl_served *open = &r->served[served->open];
         struct sl_plan *base = sl_plan_base(model->plan);
 
-        if (!served->orphan && !open->base)
+        if (!open->base)
                 open->base = sl_plan_hold(base ? base : model->plan);
 }

@@ -19,11 +19,14 @@ void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t 
 /* The sizes that the configuration names; whoever advances the registry starts them. */
 void sl_sizes_prepare(struct sl_registry *registry, struct sl_served *open);
 
+/* A size of the model before has gone, under whose name there may be one to prepare. @index: of the open one. */
+void sl_sizes_prepare_again(struct sl_registry *registry, uint32_t index);
+
 /* Events of the dispatcher. */
 void sl_sizes_wanted(struct sl_registry *registry, struct sl_ensemble *ensemble, const int64_t *sizes, uint32_t uid);
 void sl_sizes_unwanted(struct sl_registry *registry, const struct sl_ensemble *ensemble);
 
-/* The open model goes, or another takes its place: so do its sizes, what is still being loaded when it is there. */
+/* The open model goes, or another takes its place: so do its sizes, what is still being loaded at once. */
 void sl_sizes_withdraw(struct sl_registry *registry, struct sl_served *open);
 
 /* Sizes whose plan will be the base of the others are being loaded: @served, which is WAITING, had better wait for it. */
@@ -39,4 +42,4 @@ bool sl_sizes_is_base(const struct sl_registry *registry, const struct sl_served
 void sl_sizes_loaded(struct sl_registry *registry, const struct sl_served *served, const struct sl_model *model);
 
 /* Each of the sizes gets as many workers as the open model is to have. */
-void sl_sizes_resize(struct sl_registry *registry, const struct sl_served *open);
+void sl_sizes_resize(struct sl_registry *registry, struct sl_served *open);

@@ -26,22 +26,23 @@ void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint
         *known = *known > 0 ? *known + LEARNING_RATE * (sample_ns - *known) : sample_ns;
 }
 
-/* What a sample costs in jobs of this size: as known, or as dear as in the next smaller size that is known, or in the next larger.
- */
-static double bucket_sample_ns(const struct sl_service_time *times, uint32_t bucket)
+/* Whose time says what a sample costs in jobs of this size: its own, that of the next smaller size that is known, or of the next
+ * larger. SL_SERVICE_TIME_CLASSES: nothing is known. */
+static uint32_t known_bucket(const struct sl_service_time *times, uint32_t bucket)
 {
         for (uint32_t i = bucket + 1; i-- > 0;)
                 if (times->sample_ns[i] > 0)
-                        return times->sample_ns[i];
-        for (uint32_t i = bucket + 1; i < SL_SERVICE_TIME_CLASSES; i++)
-                if (times->sample_ns[i] > 0)
-                        return times->sample_ns[i];
-        return 0;
+                        return i;
+        while (++bucket < SL_SERVICE_TIME_CLASSES && !(times->sample_ns[bucket] > 0))
+                ;
+        return bucket;
 }
 
 uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t samples)
 {
-        return (uint64_t)(bucket_sample_ns(times, samples_bucket(samples)) * samples);
+        uint32_t known = known_bucket(times, samples_bucket(samples));
+
+        return known < SL_SERVICE_TIME_CLASSES ? (uint64_t)(times->sample_ns[known] * samples) : 0;
 }
 
 bool sl_service_time_knows(const struct sl_service_time *times, uint32_t samples)
@@ -51,9 +52,13 @@ bool sl_service_time_knows(const struct sl_service_time *times, uint32_t samples
 
 uint32_t sl_service_time_samples(const struct sl_service_time *times, uint64_t slice_ns, uint32_t most)
 {
-        for (uint32_t bucket = samples_bucket(most) + 1; bucket-- > 0;) {
-                double sample_ns = bucket_sample_ns(times, bucket);
-                double fits = sample_ns > 0 ? (double)slice_ns / sample_ns : most;
+        uint32_t top_bucket = samples_bucket(most), known = known_bucket(times, top_bucket);
+
+        if (known == SL_SERVICE_TIME_CLASSES)
+                return most;
+        for (uint32_t bucket = top_bucket + 1; bucket-- > 0;) {
+                known = known > bucket ? known_bucket(times, bucket) : known;
+                double fits = (double)slice_ns / times->sample_ns[known];
                 uint32_t least = bucket ? (1u << (bucket - 1)) + 1 : 1,
                          top = bucket + 1 < SL_SERVICE_TIME_CLASSES ? 1u << bucket : most;
 

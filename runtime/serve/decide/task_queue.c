@@ -43,6 +43,13 @@ bool sl_task_queue_return(struct sl_task_queue *queue, const struct sl_task *tas
         return true;
 }
 
+/* An empty one begins anew: its first tasks are still in a cache, those behind the last one long not. */
+static void rewind_empty(struct sl_task_queue *queue)
+{
+        if (queue->head == queue->tail)
+                queue->head = queue->tail = 0;
+}
+
 void sl_task_queue_take(struct sl_task_queue *queue, uint32_t samples)
 {
         struct sl_task *task = sl_task_queue_at(queue, 0);
@@ -52,6 +59,7 @@ void sl_task_queue_take(struct sl_task_queue *queue, uint32_t samples)
         task->samples -= samples;
         queue->samples -= samples;
         queue->head += task->samples == 0;
+        rewind_empty(queue);
 }
 
 uint32_t sl_task_queue_drop(struct sl_task_queue *queue, bool (*ends)(void *context, const struct sl_task *task), void *context)

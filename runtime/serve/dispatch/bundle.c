@@ -2,23 +2,26 @@
 #include "bundle.h"
 
 #include "base/assert.h"
-
-#include <string.h>
+#include "model.h"
 
 void sl_bundle_add(struct sl_bundle *bundle, struct sl_model *model)
 {
         SL_ASSERT(bundle->n_models < SL_CARRIER_LANES_MAX);
+        model->place = bundle->n_models;
         bundle->models[bundle->n_models++] = model;
 }
 
 void sl_bundle_remove(struct sl_bundle *bundle, const struct sl_model *model)
 {
-        for (uint32_t i = 0; i < bundle->n_models; i++)
-                if (bundle->models[i] == model) {
-                        memmove(bundle->models + i, bundle->models + i + 1, (--bundle->n_models - i) * sizeof(bundle->models[0]));
-                        break;
-                }
-        bundle->turn = bundle->turn < bundle->n_models ? bundle->turn : 0;
+        uint32_t place = model->place;
+        uint64_t below = (UINT64_C(1) << place) - 1;
+
+        SL_ASSERT(bundle->models[place] == model);
+        bundle->due = (bundle->due & below) | (bundle->due >> 1 & ~below);
+        for (bundle->n_models--; place < bundle->n_models; place++) {
+                bundle->models[place] = bundle->models[place + 1];
+                bundle->models[place]->place = place;
+        }
 }
 
 bool sl_bundle_add_worker(struct sl_bundle *bundle, const struct sl_executor *worker)
@@ -42,9 +45,24 @@ bool sl_bundle_remove_worker(struct sl_bundle *bundle, const struct sl_executor 
         return true;
 }
 
-struct sl_model *sl_bundle_model(const struct sl_bundle *bundle, uint32_t i)
+struct sl_model *sl_bundle_next(const struct sl_bundle *bundle, uint64_t *left)
 {
-        return bundle->models[(bundle->turn + i) % bundle->n_models];
+        uint64_t due = *left & bundle->due;
+        uint32_t place = due ? sl_lanes_first(due, !bundle->forwards) : sl_lanes_first(*left, bundle->forwards);
+
+        *left &= ~(UINT64_C(1) << place);
+        return bundle->models[place];
+}
+
+void sl_bundle_took_turn(struct sl_bundle *bundle, const struct sl_model *model)
+{
+        uint64_t turn = UINT64_C(1) << model->place;
+
+        if (!(bundle->due & turn)) {
+                bundle->due = ~UINT64_C(0);
+                bundle->forwards = !bundle->forwards;
+        }
+        bundle->due &= ~turn;
 }
 
 bool sl_bundle_waiting(const struct sl_bundle *bundle)

@@ -10,16 +10,22 @@
  *            carrier 0   carrier 1   then each carrier gets what was filled as one launch
  *
  * A carrier is full when it has its share of the models that wait, or what it has takes a slice (`slice_ns`) or more: a launch
- * takes less than two slices. It is full of pieces, too (SL_CARRIER_PIECES_MAX). Who went without is the first of the next pass.
- * Where all of it takes no longer than a thread takes to wake, one carrier gets all.
+ * takes less than two slices. It is full of pieces, too (SL_CARRIER_PIECES_MAX). Where all of it takes no longer than a thread
+ * takes to wake, one carrier gets all.
  *
- * The dispatcher computes what is short enough in the same way, in a carrier without a thread (execute/inline_carrier.h).
+ * Turns are in rounds: who has had its turn waits for those that have not. Every other round goes backwards, and so does every
+ * other launch of a carrier: where the weights of all of them fill more than a cache, what was computed last is still in it, and
+ * what comes round in one order never is.
+ *
+ * The dispatcher computes what is short enough in a carrier without a thread (execute/inline_carrier.h), the shortest first: those
+ * are the ones whose weights are in a cache.
  *
  * Threads: made and freed by control; the dispatcher's from its first model's ADD_MODEL to its last one's MODEL_GONE.
  */
 #pragma once
 
 #include "carrier.h"
+#include "layout.h"
 #include "workers.h"
 
 #include <stdbool.h>
@@ -29,9 +35,13 @@ struct sl_model;
 struct sl_schedule;
 
 struct sl_bundle {
-        uint32_t n_models, turn; /* whose lane comes first */
+        uint32_t n_models;
+        bool forwards; /* the round goes from the first model to the last; else from the last to the first */
+        uint64_t due;  /* who has its turn in the round still, as bits by place */
         struct sl_model *models[SL_CARRIER_LANES_MAX];
-        uint32_t n_carriers; /* with lanes of models that are here */
+        uint64_t waiting[SL_PRIORITIES]; /* which of them have something in the class, in a run of the scheduler: bits by place */
+        bool put_off;                    /* what goes together had not enough of a pass's time, and waits for the next one */
+        uint32_t n_carriers;             /* with lanes of models that are here */
         struct sl_carrier *carriers[SL_WORKERS_MAX];
         struct sl_carrier *inliner; /* of what the dispatcher computes itself; NULL: it never has */
         struct sl_bundle *next;     /* of those that have a model */
@@ -47,8 +57,12 @@ bool sl_bundle_add_worker(struct sl_bundle *bundle, const struct sl_executor *wo
 /* One is gone, and blocks with it that it is a lane of. True: it was the last one of its carrier. */
 bool sl_bundle_remove_worker(struct sl_bundle *bundle, const struct sl_executor *worker);
 
-/* The one that is @i-th in this pass. */
-struct sl_model *sl_bundle_model(const struct sl_bundle *bundle, uint32_t i);
+/* Of the models @left, as bits by their place, the one whose turn is next, which is taken out: in this round, or where none has one
+ * in the next, which goes the other way. */
+struct sl_model *sl_bundle_next(const struct sl_bundle *bundle, uint64_t *left);
+
+/* The model has had its turn. If that was not in this round the next one has begun. */
+void sl_bundle_took_turn(struct sl_bundle *bundle, const struct sl_model *model);
 
 /* Gives what waits in that class to its carriers. @spares_inline: what the dispatcher may compute itself is left to it. Return:
  * jobs. */

@@ -22,8 +22,9 @@ static bool bundled_waits(const struct bundled *bundled, const struct sl_handout
 
 static void count_bundled(struct bundled *bundled)
 {
-        for (uint32_t i = 0; i < bundled->bundle->n_models; i++) {
-                const struct sl_handout handout = sl_handout_of(bundled->schedule, bundled->bundle->models[i], bundled->priority);
+        for (uint64_t left = bundled->bundle->waiting[bundled->priority]; left; left &= left - 1) {
+                const struct sl_handout handout =
+                        sl_handout_of(bundled->schedule, bundled->bundle->models[__builtin_ctzll(left)], bundled->priority);
 
                 if (!bundled_waits(bundled, &handout))
                         continue;
@@ -61,31 +62,30 @@ static void launch_bundled(const struct bundled *bundled)
         for (uint32_t i = 0; i < bundled->bundle->n_carriers; i++) {
                 struct sl_carrier *carrier = bundled->bundle->carriers[i];
 
-                if (sl_carrier_send(carrier, bundled->priority, carrier->filled_ns <= SL_LIGHT_NS, bundled->schedule->from))
-                        sl_handout_take_turn(carrier->let, bundled->priority, 1);
+                if (!sl_carrier_send(carrier, bundled->priority, carrier->filled_ns <= SL_LIGHT_NS, bundled->schedule->from))
+                        continue;
+                carrier->backwards = !carrier->backwards;
+                sl_handout_take_turn(carrier->let, bundled->priority, 1);
         }
 }
 
-/* Who went without is the first of the next pass; where there is nobody, who comes behind those that have got something. */
 static uint32_t run_bundled(struct bundled *bundled)
 {
         struct sl_bundle *bundle = bundled->bundle;
-        uint32_t jobs = 0, next = 0, without = UINT32_MAX;
+        uint32_t jobs = 0;
 
-        for (uint32_t i = 0; i < bundle->n_models; i++) {
-                struct sl_handout handout = sl_handout_of(bundled->schedule, sl_bundle_model(bundle, i), bundled->priority);
+        for (uint64_t left = bundle->waiting[bundled->priority]; left;) {
+                struct sl_handout handout = sl_handout_of(bundled->schedule, sl_bundle_next(bundle, &left), bundled->priority);
                 uint32_t given;
 
                 if (!bundled_waits(bundled, &handout))
                         continue;
                 given = sl_handout_run(&handout);
                 jobs += given;
-                next = given ? i + 1 : next;
-                without = given || without < i ? without : i;
+                if (given)
+                        sl_bundle_took_turn(bundle, handout.model);
                 look_for_full(bundled, handout.model->slice_ns);
         }
-        if (jobs)
-                bundle->turn = (bundle->turn + (without < UINT32_MAX ? without : next)) % bundle->n_models;
         return jobs;
 }
 

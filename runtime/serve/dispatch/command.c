@@ -187,6 +187,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         case SL_COMMAND_SERVE:
                 attach_ensemble(d, command->pointer);
                 break;
+        case SL_COMMAND_ATTACH:
+                readmit(d, sl_route_attach(d, command->pointer), command->pointer);
+                break;
         case SL_COMMAND_WITHDRAW:
                 retire(d, command->index);
                 break;

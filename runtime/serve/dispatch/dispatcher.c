@@ -139,7 +139,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
         if (d->busy.has_new)
                 sl_harvest_new(d);
 
-        const struct sl_schedule schedule = {
+        struct sl_schedule schedule = {
                 .models = d->busy.first,
                 .bundles = d->bundles,
                 .run = ++d->scheduler_runs,

@@ -26,8 +26,7 @@ static void show_dispatcher(const struct sl_dispatcher *d, uint32_t waiting)
         show(&stats->late_ns, d->lateness.late_ns);
 }
 
-/* One that drains and the one in its place have the same slot. */
-static void show_in_flight(struct sl_ensemble *ensemble)
+void sl_gauges_in_flight(struct sl_ensemble *ensemble)
 {
         uint64_t change = (uint64_t)ensemble->in_flight - ensemble->in_flight_shown;
 
@@ -97,7 +96,7 @@ static void show_all(struct sl_dispatcher *d, uint32_t waiting)
 {
         show_dispatcher(d, waiting);
         for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next) {
-                show_in_flight(ensemble);
+                sl_gauges_in_flight(ensemble);
                 if (ensemble->shown)
                         show_requests(ensemble);
         }

@@ -9,6 +9,10 @@
 #include <stdint.h>
 
 struct sl_dispatcher;
+struct sl_ensemble;
+
+/* Of a name. One that drains and the one in its place share a slot: what that shows of it goes with its last request. */
+void sl_gauges_in_flight(struct sl_ensemble *ensemble);
 
 /* When it is time. */
 void sl_gauges_show(struct sl_dispatcher *dispatcher, uint64_t now_ns);

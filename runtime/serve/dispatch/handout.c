@@ -134,6 +134,7 @@ void sl_handout_give(struct sl_handout *handout, struct sl_executor *executor, u
         struct sl_job *job = sl_executor_job(executor);
 
         SL_ASSERT(samples > 0 && job);
+        handout->model->passed_over = 0;
         fill(handout, samples, executor, job);
         job->is_light = executor->let && is_light(handout, executor, samples);
         sl_executor_give(executor, handout->schedule->from);

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inline_run.h"
 
+#include "block.h"
 #include "bundle.h"
 #include "handout.h"
 #include "model.h"
 
-/* What the first segment that waits for the dispatcher itself is expected to take; UINT64_MAX: there is none, or it has a job. */
+/* No other job until answers are harvested: of the model, or of all that share its carrier. */
+static bool is_full(const struct sl_executor *inliner)
+{
+        return sl_executor_jobs(inliner) || (inliner->carrier && inliner->carrier->n_launches == SL_EXECUTOR_JOBS_MAX);
+}
+
+/* What the first segment that waits for the dispatcher itself is expected to take; UINT64_MAX: there is none, or no room for it. */
 static uint64_t inline_ns(const struct sl_handout *handout)
 {
-        if (!sl_handout_is_inline(handout) || sl_executor_jobs(handout->model->inliner))
+        if (!sl_handout_is_inline(handout) || is_full(handout->model->inliner))
                 return UINT64_MAX;
         return sl_inline_ns(handout->model, sl_task_queue_at(handout->queue, 0)->samples);
 }
@@ -16,37 +23,45 @@ static uint64_t inline_ns(const struct sl_handout *handout)
 /* So many are looked at in a run; the next one finds the others. */
 #define CANDIDATES_MAX 64u
 
-/* Models that have something for the dispatcher itself, the shortest first. */
+/* Models that have something for the dispatcher itself: those that wait for too long, then the others, each the shortest first. */
 struct candidates {
         uint32_t n;
-        struct {
+        struct candidate {
                 struct sl_model *model;
                 uint64_t ns;
+                bool due;
         } list[CANDIDATES_MAX];
 };
 
-static void enter_candidate(struct candidates *candidates, struct sl_model *model, uint64_t ns)
+static bool goes_before(const struct candidate *a, const struct candidate *b)
 {
-        uint32_t at = candidates->n < CANDIDATES_MAX ? candidates->n++ : CANDIDATES_MAX - 1;
+        return a->due == b->due ? a->ns < b->ns : a->due;
+}
 
-        if (at == CANDIDATES_MAX - 1 && candidates->list[at].model && candidates->list[at].ns <= ns)
+static void enter_candidate(struct candidates *candidates, const struct candidate *candidate)
+{
+        uint32_t at = candidates->n;
+
+        if (at < CANDIDATES_MAX)
+                candidates->n++;
+        else if (!goes_before(candidate, &candidates->list[--at]))
                 return;
-        for (; at > 0 && candidates->list[at - 1].ns > ns; at--)
+        for (; at > 0 && goes_before(candidate, &candidates->list[at - 1]); at--)
                 candidates->list[at] = candidates->list[at - 1];
-        candidates->list[at].model = model;
-        candidates->list[at].ns = ns;
+        candidates->list[at] = *candidate;
 }
 
 static void find_candidates(const struct sl_schedule *schedule, uint32_t priority, struct candidates *ret_candidates)
 {
         ret_candidates->n = 0;
-        ret_candidates->list[CANDIDATES_MAX - 1].model = NULL;
-        for (struct sl_model *model = schedule->models; model; model = model->next_busy) {
+        for (struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority]) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
-                uint64_t ns = inline_ns(&handout);
+                struct candidate candidate = {.model = model, .ns = inline_ns(&handout)};
 
-                if (ns != UINT64_MAX)
-                        enter_candidate(ret_candidates, model, ns);
+                /* What this pass has no time for would be in the way of what it has time for. */
+                candidate.due = model->passed_over >= SL_INLINE_PASSES && candidate.ns <= schedule->budget->left_ns;
+                if (candidate.ns != UINT64_MAX)
+                        enter_candidate(ret_candidates, &candidate);
         }
 }
 
@@ -72,47 +87,102 @@ static void give_inline(struct sl_handout *handout)
         sl_handout_give(handout, handout->model->inliner, inline_samples(handout));
 }
 
-/* Of all models of the bundle, as far as the time goes; there is one that it suffices for. */
-static void compute_bundle(
-        const struct sl_schedule *schedule, struct sl_bundle *bundle, struct sl_carrier *carrier, uint32_t priority)
+/* Lanes of the bundle's inliner that have a job of @samples for it, as bits. */
+static uint64_t find_lanes(const struct sl_schedule *schedule, const struct sl_bundle *bundle, uint32_t priority, uint32_t samples)
 {
-        const struct sl_inline_budget *budget = schedule->budget;
-        uint64_t left_ns = budget->left_ns < budget->limit_ns ? budget->left_ns : budget->limit_ns;
-        uint32_t without = UINT32_MAX, given = 0;
+        uint64_t lanes = 0;
 
-        for (uint32_t i = 0; i < bundle->n_models; i++) {
-                struct sl_handout handout = sl_handout_of(schedule, sl_bundle_model(bundle, i), priority);
-                uint64_t ns = inline_ns(&handout);
+        for (uint64_t left = bundle->waiting[priority]; left; left &= left - 1) {
+                const struct sl_handout handout = sl_handout_of(schedule, bundle->models[__builtin_ctzll(left)], priority);
 
-                if (ns == UINT64_MAX)
-                        continue;
-                if ((given && ns > left_ns) || carrier->is_full) {
-                        without = i < without ? i : without;
-                        continue;
-                }
-                give_inline(&handout);
-                given++;
-                left_ns -= ns < left_ns ? ns : left_ns;
+                if (inline_ns(&handout) != UINT64_MAX && inline_samples(&handout) == samples)
+                        lanes |= UINT64_C(1) << handout.model->inliner->lane;
         }
-        sl_carrier_send(carrier, priority, true, schedule->from);
-        if (without < UINT32_MAX)
-                bundle->turn = (bundle->turn + without) % bundle->n_models;
+        return lanes;
 }
 
-static void compute(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
+/* What a merged plan computes together with the model's job: its lanes, as bits; 0: nothing is. */
+static uint64_t find_together(const struct sl_handout *handout, uint64_t *ret_ns)
 {
+        const struct sl_executor *inliner = handout->model->inliner;
+        uint32_t samples = inline_samples(handout);
+
+        if (!inliner->carrier->blocks)
+                return 0;
+        return sl_blocks_together(inliner->carrier->blocks, inliner->lane,
+                find_lanes(handout->schedule, handout->model->bundle, handout->priority, samples), samples, ret_ns);
+}
+
+static void give_together(const struct sl_schedule *schedule, const struct sl_bundle *bundle, uint32_t priority, uint64_t lanes)
+{
+        for (uint64_t left = bundle->waiting[priority]; left; left &= left - 1) {
+                struct sl_handout handout = sl_handout_of(schedule, bundle->models[__builtin_ctzll(left)], priority);
+
+                if (inline_ns(&handout) != UINT64_MAX && lanes >> handout.model->inliner->lane & 1 && !bundle->inliner->is_full)
+                        give_inline(&handout);
+        }
+}
+
+/* One by one as they are listed, as far as the time goes; it suffices for the first. */
+static void give_each(const struct sl_schedule *schedule, const struct candidates *candidates, uint32_t first, uint32_t priority)
+{
+        const struct sl_inline_budget *budget = schedule->budget;
+        const struct sl_bundle *bundle = candidates->list[first].model->bundle;
+        uint64_t left_ns = budget->left_ns < budget->limit_ns ? budget->left_ns : budget->limit_ns;
+
+        for (uint32_t i = first; i < candidates->n && !bundle->inliner->is_full; i++) {
+                struct sl_handout handout = sl_handout_of(schedule, candidates->list[i].model, priority);
+                uint64_t ns;
+
+                if (handout.model->bundle != bundle || inline_ns(&handout) == UINT64_MAX)
+                        continue;
+                ns = sl_inline_ns(handout.model, inline_samples(&handout));
+                if (i > first && ns > left_ns)
+                        break;
+                give_inline(&handout);
+                left_ns -= ns < left_ns ? ns : left_ns;
+        }
+}
+
+/*
+ * One launch of the bundle's models. What goes together takes less time than the same one by one, if more than a job of its own may
+ * take: where this pass has not so much left it waits for the next one, once. False: it does.
+ */
+static bool compute_bundle(
+        const struct sl_schedule *schedule, const struct candidates *candidates, uint32_t first, uint32_t priority)
+{
+        struct sl_model *model = candidates->list[first].model;
+        const struct sl_handout handout = sl_handout_of(schedule, model, priority);
+        uint64_t ns = 0, lanes = find_together(&handout, &ns);
+
+        model->bundle->put_off = ns > schedule->budget->left_ns && !model->bundle->put_off;
+        if (model->bundle->put_off)
+                return false;
+        if (lanes && ns <= schedule->budget->left_ns)
+                give_together(schedule, model->bundle, priority, lanes);
+        else
+                give_each(schedule, candidates, first, priority);
+        sl_carrier_send(model->inliner->carrier, priority, true, schedule->from);
+        return true;
+}
+
+/* False: the pass has no time for it. */
+static bool compute(const struct sl_schedule *schedule, const struct candidates *candidates, uint32_t at, uint32_t priority)
+{
+        struct sl_model *model = candidates->list[at].model;
         struct sl_handout handout = sl_handout_of(schedule, model, priority);
         struct sl_inline_budget *budget = schedule->budget;
         uint64_t begun_ns = budget->now_ns, away_ns;
 
-        if (model->inliner->carrier)
-                compute_bundle(schedule, model->bundle, model->inliner->carrier, priority);
-        else
+        if (!model->inliner->carrier)
                 give_inline(&handout);
+        else if (!compute_bundle(schedule, candidates, at, priority))
+                return false;
         budget->now_ns = sl_clock_ns();
         away_ns = budget->now_ns - begun_ns;
         budget->left_ns -= away_ns < budget->left_ns ? away_ns : budget->left_ns;
         budget->jobs++;
+        return true;
 }
 
 /* What waits for the dispatcher itself, and the threads that would be woken for it: one for each model, one for all that share
@@ -121,19 +191,22 @@ struct left_over {
         uint64_t ns;
         uint32_t models;
         bool bundled;
+        bool waits_too_long; /* for one of them no pass suffices, or too many have gone by */
 };
 
 static struct left_over count_left(const struct sl_schedule *schedule, uint32_t priority)
 {
         struct left_over left = {0};
 
-        for (struct sl_model *model = schedule->models; model; model = model->next_busy) {
+        for (struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority]) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
+                uint64_t ns;
 
                 if (!sl_handout_is_inline(&handout))
                         continue;
-                left.ns += sl_inline_ns(model, sl_task_queue_at(handout.queue, 0)->samples) *
-                           sl_handout_waiting(&handout);
+                ns = sl_inline_ns(model, sl_task_queue_at(handout.queue, 0)->samples);
+                left.ns += ns * sl_handout_waiting(&handout);
+                left.waits_too_long |= ns > SL_INLINE_PASS_NS || model->passed_over > SL_INLINE_PASSES;
                 left.models += !model->bundle;
                 left.bundled |= model->bundle != NULL;
         }
@@ -145,7 +218,25 @@ static bool is_left_to_itself(const struct sl_schedule *schedule, uint32_t prior
 {
         const struct left_over left = count_left(schedule, priority);
 
-        return left.ns <= SL_LIGHT_NS || left.ns <= (left.models + left.bundled) * SL_WAKE_CALL_NS;
+        return !left.waits_too_long && (left.ns <= SL_LIGHT_NS || left.ns <= (left.models + left.bundled) * SL_WAKE_CALL_NS);
+}
+
+/* Else what is short and comes again and again would keep others waiting for as long as it does. */
+static void mark_kept(const struct sl_schedule *schedule, uint32_t priority)
+{
+        for (struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority]) {
+                struct sl_handout handout = sl_handout_of(schedule, model, priority);
+
+                if (inline_ns(&handout) != UINT64_MAX)
+                        model->passed_over++;
+        }
+}
+
+/* Workers get it. */
+static void forget_put_off(const struct sl_schedule *schedule)
+{
+        for (struct sl_bundle *bundle = schedule->bundles; bundle; bundle = bundle->next)
+                bundle->put_off = false;
 }
 
 /*
@@ -159,6 +250,10 @@ static void end_budget(const struct sl_schedule *schedule, uint32_t priority, bo
         budget->left_ns = 0;
         budget->kept_class = priority;
         budget->kept = computed && (budget->keeps || is_left_to_itself(schedule, priority));
+        if (budget->kept)
+                mark_kept(schedule, priority);
+        else
+                forget_put_off(schedule);
 }
 
 static bool has_time(const struct sl_inline_budget *budget, uint64_t ns)
@@ -183,7 +278,10 @@ uint32_t sl_inline_run(const struct sl_schedule *schedule, uint32_t priority)
 
                 if (inline_ns(&handout) == UINT64_MAX) /* its bundle's turn was before */
                         continue;
-                compute(schedule, candidates.list[i].model, priority);
+                if (!compute(schedule, &candidates, i, priority)) {
+                        budget->left_ns = 0;
+                        break;
+                }
                 jobs++;
         }
         if (!budget->left_ns || (i < candidates.n && budget->now_ns < until_ns))

@@ -16,6 +16,7 @@ enum sl_command_kind {
         SL_COMMAND_ADD_CHANNEL,    /* pointer: struct sl_channel */
         SL_COMMAND_REMOVE_CHANNEL, /* ends its requests; answered by CHANNEL_GONE */
         SL_COMMAND_SERVE,          /* pointer: struct sl_ensemble, in the place of its index; the old one retires */
+        SL_COMMAND_ATTACH,         /* pointer: struct sl_ensemble, which serves: whoever waits for its sizes gets it */
         SL_COMMAND_WITHDRAW,       /* index: what is served there retires */
         SL_COMMAND_ADD_MODEL,      /* pointer: struct sl_model, whose workers are ready */
         SL_COMMAND_REMOVE_MODEL,   /* no ensemble uses it; answered by MODEL_GONE */
@@ -50,7 +51,7 @@ enum sl_event_kind {
         SL_EVENT_MODEL_GONE,       /* and with it all its workers, those that were leaving too */
         SL_EVENT_WORKER_GONE,  /* pointer: struct sl_model, worker: was removed, or has died; nothing given to it is unanswered */
         SL_EVENT_BLOCKS_GONE,  /* pointer: struct sl_block, put away, or a lane of it is gone; none comes behind that of its carrier */
-        SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open; answered by SERVE or SHAPE_FAILED */
+        SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open; answered by SERVE, ATTACH or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
         SL_EVENT_ALIVE, /* the dispatcher has seen a PROBE */

@@ -37,6 +37,7 @@ struct sl_model {
         uint32_t refs;                /* ensembles; control thread */
         bool reruns;                  /* what a process has died with is run again, once */
         struct sl_bundle *bundle;     /* whose carriers its workers are lanes of; NULL: they are its own */
+        uint32_t place;               /* among the bundle's models. Dispatcher */
         uint64_t slice_ns;            /* that a job may take, if it is more than one sample */
         struct sl_model *next_loaded; /* list of the registry */
 
@@ -51,11 +52,12 @@ struct sl_model {
         struct sl_batching_state batching_state;
         struct sl_service_time service_time;
         struct sl_inline_gauge gauge;
+        uint32_t passed_over;   /* so many passes of the dispatcher had no time for what waits here, and kept it */
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */
         uint32_t slice_samples; /* that fit slice_ns */
         uint64_t number;        /* grows with each that is added */
         bool is_busy, is_new;   /* busy.h */
-        struct sl_model *next, *next_busy;
+        struct sl_model *next, *next_busy, *next_waiting[SL_PRIORITIES]; /* next_waiting: of a run of the scheduler */
 };
 
 /* A job of @samples took @ns. Dispatcher; the loader, before the dispatcher has it. */

@@ -79,5 +79,5 @@ void sl_record_worker(const struct sl_dispatcher *d, struct sl_executor *worker)
 {
         uint32_t number = sl_stats_number(d->options.stats, SL_STATS_WORKERS, worker->stats);
 
-        worker->number = number < SL_FLIGHT_SEVERAL - 1 ? (uint16_t)(number + 1) : 0;
+        worker->number = number < SL_FLIGHT_SEVERAL - 1 ? (uint16_t)(number + 1) : SL_FLIGHT_SEVERAL;
 }

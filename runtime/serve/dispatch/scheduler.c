@@ -6,6 +6,8 @@
 #include "inline_run.h"
 #include "model.h"
 
+#include <string.h>
+
 int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 {
         *scheduler = (struct sl_scheduler){0};
@@ -28,18 +30,20 @@ void sl_scheduler_deinit(struct sl_scheduler *scheduler)
 
 void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
 {
+        scheduler->classes |= 1u << priority;
         sl_task_queue_push(&scheduler->queues[priority], task);
 }
 
 bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
 {
+        scheduler->classes |= 1u << priority;
         return sl_task_queue_return(&scheduler->queues[priority], task);
 }
 
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
 {
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
-                if (sl_task_queue_length(&scheduler->queues[i]))
+        for (uint32_t left = scheduler->classes; left; left &= left - 1)
+                if (sl_task_queue_length(&scheduler->queues[__builtin_ctz(left)]))
                         return true;
         return false;
 }
@@ -58,7 +62,7 @@ static uint32_t run_workers(const struct sl_schedule *schedule, uint32_t priorit
 {
         uint32_t jobs = 0;
 
-        for (struct sl_model *model = schedule->models; model; model = model->next_busy) {
+        for (struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority]) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
 
                 if (!model->bundle && (!spares_inline || !sl_handout_is_inline(&handout)))
@@ -70,10 +74,10 @@ static uint32_t run_workers(const struct sl_schedule *schedule, uint32_t priorit
 }
 
 /* Where there is no worker nothing can be done for what waits: it holds up nobody. */
-static bool class_waits(const struct sl_model *models, uint32_t priority)
+static bool class_waits(const struct sl_schedule *schedule, uint32_t priority)
 {
-        for (; models; models = models->next_busy)
-                if (models->workers.n && sl_task_queue_length(&models->scheduler.queues[priority]))
+        for (const struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority])
+                if (model->workers.n && sl_task_queue_length(&model->scheduler.queues[priority]))
                         return true;
         return false;
 }
@@ -95,28 +99,51 @@ static uint32_t run_class(const struct sl_schedule *schedule, uint32_t priority,
         return jobs;
 }
 
-/* Most requests are of one class: what nobody waits in costs no walk over the models. */
-static void find_classes(const struct sl_model *models, bool ret_waits[SL_PRIORITIES])
+static void add_waiting(struct sl_model *model, uint32_t priority, struct sl_model ***end)
 {
-        for (; models; models = models->next_busy)
-                for (uint32_t i = 0; i < SL_PRIORITIES; i++)
-                        ret_waits[i] |= sl_task_queue_length(&models->scheduler.queues[i]) > 0;
+        model->next_waiting[priority] = NULL;
+        **end = model;
+        *end = &model->next_waiting[priority];
+        if (model->bundle)
+                model->bundle->waiting[priority] |= UINT64_C(1) << model->place;
 }
 
-uint32_t sl_scheduler_run(const struct sl_schedule *schedule)
+/* In each class, as what is busy need not wait: most of it is with workers, and requests are of one class mostly. */
+static void find_waiting(struct sl_schedule *schedule)
 {
-        bool waits[SL_PRIORITIES] = {false}, urgent = false;
+        struct sl_model **ends[SL_PRIORITIES];
+
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+                schedule->waiting[i] = NULL;
+                ends[i] = &schedule->waiting[i];
+        }
+        for (struct sl_bundle *bundle = schedule->bundles; bundle; bundle = bundle->next)
+                memset(bundle->waiting, 0, sizeof(bundle->waiting));
+        for (struct sl_model *model = schedule->models; model; model = model->next_busy)
+                for (uint32_t left = model->scheduler.classes; left; left &= left - 1) {
+                        uint32_t priority = (uint32_t)__builtin_ctz(left);
+
+                        if (sl_task_queue_length(&model->scheduler.queues[priority]))
+                                add_waiting(model, priority, &ends[priority]);
+                        else
+                                model->scheduler.classes &= ~(1u << priority);
+                }
+}
+
+uint32_t sl_scheduler_run(struct sl_schedule *schedule)
+{
+        bool urgent = false;
         uint32_t jobs = 0;
 
         schedule->budget->jobs = 0;
         schedule->budget->now_ns = schedule->now_ns;
         *schedule->ret_next_ns = UINT64_MAX;
-        find_classes(schedule->models, waits);
+        find_waiting(schedule);
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                if (!waits[i])
+                if (!schedule->waiting[i])
                         continue;
                 jobs += run_class(schedule, i, urgent);
-                urgent |= class_waits(schedule->models, i);
+                urgent |= class_waits(schedule, i);
         }
         return jobs;
 }

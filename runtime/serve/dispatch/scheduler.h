@@ -20,6 +20,7 @@ struct sl_model;
 struct sl_wait;
 
 struct sl_scheduler {
+        uint32_t classes; /* as bits: in no other class anything waits */
         struct sl_task_queue queues[SL_PRIORITIES];
 };
 
@@ -61,6 +62,8 @@ struct sl_schedule {
         uint64_t now_ns;
         struct sl_decision_log *decisions; /* where they are written; NULL: nowhere */
         uint64_t *ret_next_ns;             /* the earliest time at which a policy wants to be asked again; UINT64_MAX: none does */
+
+        struct sl_model *waiting[SL_PRIORITIES]; /* the run's own: who has something in the class, through `next_waiting` */
 };
 
 /*
@@ -68,4 +71,4 @@ struct sl_schedule {
  * models, as turns and budget allow. Return: jobs given. As long as the budget says that jobs were computed, there may be more to
  * do once their answers have been harvested.
  */
-uint32_t sl_scheduler_run(const struct sl_schedule *schedule);
+uint32_t sl_scheduler_run(struct sl_schedule *schedule);

@@ -6,6 +6,7 @@
 #include "enlist.h"
 #include "event.h"
 #include "executor.h"
+#include "gauges.h"
 #include "let.h"
 #include "listening.h"
 #include "route.h"
@@ -23,6 +24,7 @@ static void settle_ensembles(struct sl_dispatcher *d)
                         continue;
                 }
                 *link = ensemble->next;
+                sl_gauges_in_flight(ensemble);
                 sl_waking_forget(d, ensemble);
                 sl_event_send(d, SL_EVENT_ENSEMBLE_RETIRED, ensemble, 0, NULL);
         }

@@ -30,7 +30,7 @@ struct sl_block {
         const struct sl_plan_info *info;
         struct sl_instance *instance;
         uint32_t batch_max;
-        uint32_t least[SL_PLAN_BATCHES_MAX];
+        struct sl_block_size sizes[SL_PLAN_BATCHES_MAX];
         uint64_t lanes;            /* as bits */
         struct sl_workspace pools; /* of all members; behind them zeros, which nobody writes */
         const void *zeros;
@@ -216,7 +216,7 @@ int sl_block_new(const struct sl_block_options *options, struct sl_block **ret_b
         block->plan = sl_plan_hold(options->plan);
         block->info = info;
         block->batch_max = options->batch_max;
-        memcpy(block->least, options->least, info->n_batches * sizeof(block->least[0]));
+        memcpy(block->sizes, options->sizes, info->n_batches * sizeof(block->sizes[0]));
         r = make_block(block, options, error);
         if (r < 0) {
                 sl_block_free(block);
@@ -266,6 +266,30 @@ uint64_t sl_blocks_lanes(const struct sl_block *blocks)
         return lanes;
 }
 
+/* UINT32_MAX: none of the ladder that it computes. */
+static uint32_t find_samples(const struct sl_block *block, uint32_t samples)
+{
+        for (uint32_t i = 0; i < block->info->n_batches && block->info->batches[i] <= block->batch_max; i++)
+                if (block->info->batches[i] == samples)
+                        return i;
+        return UINT32_MAX;
+}
+
+uint64_t sl_blocks_together(const struct sl_block *blocks, uint32_t lane, uint64_t lanes, uint32_t samples, uint64_t *ret_ns)
+{
+        const struct sl_block *block = blocks;
+        uint32_t size;
+
+        while (block && !(block->lanes >> lane & 1))
+                block = block->next;
+        size = block ? find_samples(block, samples) : UINT32_MAX;
+        if (size == UINT32_MAX || !block->sizes[size].least ||
+                (uint32_t)__builtin_popcountll(lanes & block->lanes) < block->sizes[size].least)
+                return 0;
+        *ret_ns = block->sizes[size].ns;
+        return lanes & block->lanes;
+}
+
 struct sl_block_count sl_blocks_count(const struct sl_block *blocks)
 {
         struct sl_block_count count = {0};
@@ -282,12 +306,7 @@ struct sl_block_count sl_blocks_count(const struct sl_block *blocks)
 /* Which size of the ladder the job has; UINT32_MAX: none that it computes. */
 static uint32_t find_size(const struct sl_block *block, const struct sl_job_run *run)
 {
-        uint32_t samples = sl_job_runner_is_plain(run->runner) ? sl_job_run_batch(run) : 0;
-
-        for (uint32_t i = 0; i < block->info->n_batches && block->info->batches[i] <= block->batch_max; i++)
-                if (block->info->batches[i] == samples)
-                        return i;
-        return UINT32_MAX;
+        return sl_job_runner_is_plain(run->runner) ? find_samples(block, sl_job_run_batch(run)) : UINT32_MAX;
 }
 
 /* The size that most of the lanes have, if those are enough for it. Return: those lanes. */
@@ -304,7 +323,7 @@ static uint64_t choose_lanes(const struct sl_block *block, uint64_t lanes, const
         for (uint32_t i = 0; i < block->info->n_batches; i++) {
                 uint32_t n = (uint32_t)__builtin_popcountll(of_size[i]);
 
-                if (block->least[i] && n >= block->least[i] && n > (uint32_t)__builtin_popcountll(chosen)) {
+                if (block->sizes[i].least && n >= block->sizes[i].least && n > (uint32_t)__builtin_popcountll(chosen)) {
                         chosen = of_size[i];
                         *ret_size = i;
                 }
@@ -426,7 +445,7 @@ static uint64_t run_block(struct sl_block *block, uint64_t lanes, struct sl_job_
         together = begin_lanes(chosen, runs, now_ns);
         if (!together)
                 return chosen; /* that may have been the last answer */
-        if ((uint32_t)__builtin_popcountll(together) < block->least[size])
+        if ((uint32_t)__builtin_popcountll(together) < block->sizes[size].least)
                 *now_ns = run_alone(together, runs, *now_ns);
         else
                 *now_ns = run_together(block, together, block->info->batches[size], runs, *now_ns);

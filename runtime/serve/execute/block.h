@@ -23,13 +23,18 @@
 struct sl_block;
 struct sl_error;
 
+/* What pays of a size of its ladder. */
+struct sl_block_size {
+        uint32_t least; /* so many members with a job are cheaper so than one by one; 0: none are */
+        uint64_t ns;    /* that a run takes with a job of each */
+};
+
 struct sl_block_options {
         struct sl_plan *plan;                      /* merged; held by the block */
         const struct sl_plan_info *const *members; /* whose ports it has, in this order; read during the call */
         uint32_t n_members;
-        uint32_t batch_max; /* a size of its ladder */
-        /* For each size of its ladder: so many members with a job are cheaper so than one by one; 0: it never is. Copied. */
-        const uint32_t *least;
+        uint32_t batch_max;                /* a size of its ladder */
+        const struct sl_block_size *sizes; /* of its ladder, each; copied */
 };
 
 /*
@@ -56,6 +61,10 @@ void sl_block_chain(struct sl_block *block, struct sl_block *behind);
 
 /* Of all in the list, as bits. */
 uint64_t sl_blocks_lanes(const struct sl_block *blocks);
+
+/* Of @lanes, as bits, with a job of @samples each, those that the block of @lane computes together with that, in about @ret_ns; 0:
+ * too few. */
+uint64_t sl_blocks_together(const struct sl_block *blocks, uint32_t lane, uint64_t lanes, uint32_t samples, uint64_t *ret_ns);
 
 /*
  * The thread of the carrier: computes what it can of @lanes, as bits, whose jobs are runs[lane], not begun. @now_ns: the clock, as

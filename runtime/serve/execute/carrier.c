@@ -63,7 +63,8 @@ void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane)
 
 bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_light, struct sl_wait *from)
 {
-        const struct sl_carrier_launch launch = {.lanes = carrier->filled, .blocks = carrier->blocks, .is_light = is_light};
+        const struct sl_carrier_launch launch = {
+                .lanes = carrier->filled, .blocks = carrier->blocks, .backwards = carrier->backwards, .is_light = is_light};
         uint32_t last = (carrier->oldest + carrier->n_launches) % SL_EXECUTOR_JOBS_MAX;
 
         carrier->is_full = false;

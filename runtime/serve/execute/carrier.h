@@ -6,8 +6,8 @@
  *     sl_executor_give(lane) -> filled --sl_carrier_launch()--> LAUNCHED --last answer of its last lane--> over
  *
  * A launch has one job of each lane that has one, all of one class of priority. Launches are computed in order, and so are the
- * lanes of one, but for those that a merged plan computes together (block.h), which come first. Where it computes is its class's: a
- * thread of its own, or its giver's.
+ * lanes of one, forwards or backwards, but for those that a merged plan computes together (block.h), which come first. Where it
+ * computes is its class's: a thread of its own, or its giver's.
  *
  * Threads: lanes are seated and freed by the loader (control) while the dispatcher does not know them; all else is the
  * dispatcher's. The thread of a carrier reads `lanes`, and blocks, only where a launch says so, and not behind its last answer: a
@@ -33,7 +33,8 @@ struct sl_carrier;
 
 struct sl_carrier_launch {
         uint64_t lanes;          /* as bits: one job of each */
-        struct sl_block *blocks; /* what may be computed together; NULL: nothing */
+        struct sl_block *blocks; /* what may be computed together, of several; NULL: nothing */
+        bool backwards;          /* from the last lane to the first */
         bool is_light;           /* all of it takes no longer than a thread takes to wake: its answers are told of together */
 };
 
@@ -56,6 +57,7 @@ struct sl_carrier {
 
         /* dispatcher */
         uint64_t known;     /* lanes, as bits */
+        bool backwards;     /* the next launch is */
         bool is_full;       /* of what is filled now: nothing more goes with it */
         uint64_t filled;    /* lanes, as bits */
         uint64_t filled_ns; /* that these are expected to take */
@@ -70,6 +72,12 @@ struct sl_carrier {
                 const struct sl_block *blocks;
         } launches[SL_EXECUTOR_JOBS_MAX];
 };
+
+/* Of lanes, as bits, the one that comes first. There is one. */
+static inline uint32_t sl_lanes_first(uint64_t lanes, bool backwards)
+{
+        return (uint32_t)(backwards ? 63 - __builtin_clzll(lanes) : __builtin_ctzll(lanes));
+}
 
 /* ---- control ---- */
 

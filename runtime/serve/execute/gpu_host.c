@@ -24,13 +24,17 @@ extern char **environ;
 /* A process that has not read what it was sent for so long does not read at all. */
 #define ATTACH_LIMIT_MS 1000
 
+/* One that has not ended so long after it was killed cannot be ended: it waits in the driver, uninterruptibly. */
+#define END_LIMIT_MS 1000
+
 struct sl_gpu_host {
         struct sl_gpu_hosts *hosts;
         struct sl_gpu_host *next;
         uint32_t gpu, holders;
         int socket_fd, pid_fd;
         pid_t pid;
-        bool ended; /* it has been reaped */
+        bool ended; /* it has, or has been killed */
+        bool reaped;
         siginfo_t status;
         char why_lost[SL_FAULT_BYTES]; /* "": nobody has said that it is */
 };
@@ -66,12 +70,30 @@ void sl_gpu_host_kill(const struct sl_gpu_host *host)
                 (void)kill(host->pid, SIGKILL);
 }
 
+static bool reap(struct sl_gpu_host *host)
+{
+        siginfo_t status = {.si_pid = 0};
+        int r;
+
+        while ((r = waitid(P_PID, (id_t)host->pid, &status, WEXITED | WNOHANG)) < 0 && errno == EINTR)
+                ;
+        host->reaped = r < 0 || status.si_pid; /* of one that nobody waits for any more there is nothing to wait for */
+        if (status.si_pid)
+                host->status = status;
+        return host->reaped;
+}
+
 void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status)
 {
+        struct pollfd process = {.fd = host->pid_fd, .events = POLLIN};
+
         if (!host->ended && host->pid) {
+                host->status = (siginfo_t){.si_code = CLD_KILLED};
+                host->status.si_status = SIGKILL;
                 sl_gpu_host_kill(host);
-                while (waitid(P_PID, (id_t)host->pid, &host->status, WEXITED) < 0 && errno == EINTR)
+                while (poll(&process, 1, END_LIMIT_MS) < 0 && errno == EINTR)
                         ;
+                (void)reap(host);
         }
         host->ended = true;
         *ret_status = host->status;
@@ -111,8 +133,25 @@ struct sl_gpu_host *sl_gpu_host_drop(struct sl_gpu_host *host)
         sl_gpu_host_end(host, &status);
         sl_cleanup_fd(&host->socket_fd);
         sl_cleanup_fd(&host->pid_fd);
-        free(host);
+        if (!host->pid || host->reaped || reap(host)) {
+                free(host);
+                return NULL;
+        }
+        host->next = host->hosts->dying;
+        host->hosts->dying = host;
         return NULL;
+}
+
+static void bury(struct sl_gpu_hosts *hosts)
+{
+        for (struct sl_gpu_host **at = &hosts->dying, *host; (host = *at);) {
+                if (!reap(host)) {
+                        at = &host->next;
+                        continue;
+                }
+                *at = host->next;
+                free(host);
+        }
 }
 
 int sl_gpu_host_hold(
@@ -121,6 +160,7 @@ int sl_gpu_host_hold(
         struct sl_gpu_host *host = hosts->first;
         int r;
 
+        bury(hosts);
         while (host && (host->gpu != gpu || host->ended))
                 host = host->next;
         if (host) {
@@ -186,6 +226,8 @@ int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, s
         }
         *ret_n_gpus = 0;
         sl_gpu_host_end(host, &status);
+        if (host->why_lost[0])
+                return sl_error_set(error, EIO, "gpu:%u: %s", host->gpu, host->why_lost);
         if (status.si_code == CLD_EXITED)
                 return sl_error_set(error, EIO, "the process of gpu:%u ended with status %d", host->gpu, status.si_status);
         return sl_error_set(error, EIO, "the process of gpu:%u was killed by signal %d (%s)", host->gpu, status.si_status,

@@ -17,6 +17,7 @@ struct sl_gpu_host;
 
 struct sl_gpu_hosts {
         struct sl_gpu_host *first;
+        struct sl_gpu_host *dying; /* that nobody holds, and that have not ended after they were killed: they wait in the driver */
 };
 
 /* The process of GPU @gpu, held once more. @program: as of a process executor. Return: 0; -errno with a text. */
@@ -44,7 +45,10 @@ int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, s
 /* Soon afterwards its workers hear that it has ended. */
 void sl_gpu_host_kill(const struct sl_gpu_host *host);
 
-/* It has ended, or is killed now: how. Nobody gets it any more. */
+/*
+ * It has ended, or is killed now: how. Nobody gets it any more. One that waits in the driver and does not end at once is let be, as
+ * killed: what is asked of control must not wait for it.
+ */
 void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status);
 
 /* The same, as one of its workers says that the device is lost: why all of them end. */

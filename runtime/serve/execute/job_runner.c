@@ -16,6 +16,7 @@ struct sl_job_runner {
         struct sl_job_runner_options options;
         const struct sl_plan_info *info;
         bool open_outputs; /* the shape of some output depends on the data */
+        bool is_plain;
         struct sl_instance *instance;
         struct sl_batcher *batcher;
 };
@@ -78,6 +79,7 @@ int sl_job_runner_new(const struct sl_job_runner_options *options, struct sl_job
         runner->options = *options;
         runner->info = sl_plan_info(options->plan);
         runner->open_outputs = has_open_outputs(runner->info);
+        runner->is_plain = !options->fake && !runner->open_outputs && !sl_plan_is_dynamic(options->plan);
         r = sl_instance_new(options->plan, options->batch_max, &runner->instance, NULL);
         if (r == 0)
                 r = sl_batcher_new(runner->info, options->batch_max, options->regions, &runner->batcher);
@@ -292,7 +294,7 @@ uint64_t sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, uin
 
 bool sl_job_runner_is_plain(const struct sl_job_runner *runner)
 {
-        return !runner->options.fake && !runner->open_outputs && !sl_plan_is_dynamic(runner->options.plan);
+        return runner->is_plain;
 }
 
 uint32_t sl_job_run_batch(const struct sl_job_run *run)

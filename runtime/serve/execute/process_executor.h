@@ -28,6 +28,9 @@
 struct sl_accumulator;
 struct sl_error;
 struct sl_gpu_hosts;
+
+/* A start may take so many times what an answer may (hang_ms), and so may the word whether a GPU can be used. */
+#define SL_PROCESS_START_HANGS 10u
 struct sl_gpu_let;
 struct sl_let;
 
@@ -55,7 +58,10 @@ struct sl_process_executor_options {
         struct sl_worker_stats *stats;
 };
 
-/* What it takes beside its instance and its pool: what it shares with the runtime. Pure. UINT64_MAX: more than can be said. */
+/*
+ * What it takes of the host's memory beside its instance and its pool: what it shares with the runtime, and what of a GPU's results
+ * is pinned. Pure. UINT64_MAX: more than can be said.
+ */
 uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes, bool on_gpu);
 
 /* Jobs that it can have. */

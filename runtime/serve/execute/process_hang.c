@@ -15,8 +15,8 @@
 #define LOOKS       8u
 #define STEP_MIN_NS (10 * SL_NS_PER_MS)
 
-/* The slowest answer may take so many times as long once more: another size, other data, crowded cores. So may a start. */
-#define TIMES_SLOWEST 10u
+/* The slowest answer may take so many times as long once more: another size, other data, crowded cores. */
+#define TIMES_SLOWEST SL_PROCESS_START_HANGS
 
 void sl_process_note_busy(struct sl_process *p)
 {
@@ -50,7 +50,10 @@ static uint64_t bound_ns(const struct sl_process *p, uint64_t hang_ns)
 
 static void kill_hanging(struct sl_process *p, uint64_t since_ns)
 {
-        if (p->ended[0]) /* it has been killed, and is about to be reaped */
+        /* Killed, it is about to be reaped; where it waits in a driver it is not, and nobody waits for it who has no job there. */
+        if (p->ended[0] && p->host && is_starting(p))
+                sl_process_leave_behind(p);
+        if (p->ended[0])
                 return;
         snprintf(p->ended, sizeof(p->ended), "its process was killed, as it %s for %.1f s (hang_ms)",
                 is_starting(p) ? "was not ready" : "answered nothing", (double)since_ns / SL_NS_PER_SECOND);

@@ -25,6 +25,7 @@ struct sl_process {
         pid_t pid;                /* 0: it has been reaped, or never was; on a GPU always */
         struct sl_gpu_host *host; /* whose process it shares, on a GPU; else NULL */
         char ended[160];          /* why; written before S1 */
+        bool refused;             /* that it cannot start is what it has said itself */
 
         /* control: on a GPU */
         bool timing, has_choices;
@@ -80,6 +81,9 @@ void sl_process_wake(struct sl_process *process);
 
 /* From any thread, until it is stopped: the control thread hears of its end and reaps it. */
 void sl_process_kill(struct sl_process *process);
+
+/* One on a GPU that is starting, and whose process was killed and does not end: it has ended for everybody here. Control. */
+void sl_process_leave_behind(struct sl_process *process);
 
 /* Whatever of it there is. */
 void sl_process_stop(struct sl_process *process);

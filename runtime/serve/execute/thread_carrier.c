@@ -109,16 +109,17 @@ static void run_launch(struct thread_carrier *c, const struct sl_carrier_launch 
         uint64_t now_ns = sl_clock_ns(), left = launch->lanes, together;
 
         begin_lanes(&launched, left, lanes, runs);
-        together = launch->blocks ? sl_blocks_run(launch->blocks, left, runs, &now_ns) : 0;
+        together = launch->blocks && left & (left - 1) ? sl_blocks_run(launch->blocks, left, runs, &now_ns) : 0;
         left &= ~together;
         if (together)
                 tell(&launched, left);
-        for (; left; left &= left - 1) {
-                struct sl_job_run *run = &runs[__builtin_ctzll(left)];
+        while (left) {
+                uint32_t lane = sl_lanes_first(left, launch->backwards);
 
-                if (sl_job_run_begin(run, now_ns))
-                        now_ns = sl_job_run_alone(run, now_ns);
-                tell(&launched, left & (left - 1));
+                left &= ~(UINT64_C(1) << lane);
+                if (sl_job_run_begin(&runs[lane], now_ns))
+                        now_ns = sl_job_run_alone(&runs[lane], now_ns);
+                tell(&launched, left);
         }
 }
 

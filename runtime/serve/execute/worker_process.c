@@ -37,10 +37,13 @@ uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_ma
 {
         uint32_t jobs_max = sl_process_executor_jobs(on_gpu);
         struct sl_process_staging staging;
-        uint64_t bytes;
+        uint64_t bytes, pinned_bytes;
 
+        /* Results on their way from a GPU lie in memory of its process that is pinned, as large as that which it shares. */
         if (sl_process_staging_init(&staging, sl_plan_info(plan), batch_max, open_bytes) < 0 ||
                 reply_overflows(&staging, jobs_max, &bytes) ||
+                sl_mul_overflows(on_gpu ? staging.job_bytes : 0, jobs_max, &pinned_bytes) ||
+                sl_add_overflows(bytes, pinned_bytes, &bytes) ||
                 sl_add_overflows(bytes, order_bytes(sl_plan_info(plan), jobs_max), &bytes))
                 return UINT64_MAX;
         return bytes;
@@ -260,13 +263,20 @@ static int process_ended(struct sl_process *p, int status, struct sl_error *erro
 {
         siginfo_t end;
 
-        if (!p->host || !p->ended[0])
+        if (!p->host || !p->refused)
                 end_process(p, &end);
         if (!p->ended[0])
                 note_end(p, &end);
         sl_executor_say(&p->common, status, p->common.first_ns);
         sl_bell_ring(p->options.dispatcher, NULL);
         return sl_error_set(error, -status, "%s", p->ended);
+}
+
+void sl_process_leave_behind(struct sl_process *p)
+{
+        struct sl_error unused;
+
+        (void)process_ended(p, -ECHILD, &unused);
 }
 
 /* All workers of its process are, which ends: who comes next gets another one. */
@@ -321,6 +331,7 @@ int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_
                 p->timing = false;
                 if (packet.status) {
                         snprintf(p->ended, sizeof(p->ended), "%.150s", packet.text);
+                        p->refused = true;
                         return process_ended(p, packet.status == -ENOMEM ? -ENOMEM : -ECHILD, error);
                 }
                 if (packet.lacks_sandbox)

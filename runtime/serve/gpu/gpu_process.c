@@ -61,13 +61,24 @@ static int open_libraries(struct process *p, struct sl_error *error)
         return backend && backend->runner && backend->runner->prepare ? backend->runner->prepare(&p->gpu.common, error) : 0;
 }
 
+/* Workers, and the ensembles that they combine for. */
+static bool go_on(struct process *p)
+{
+        bool moved = false;
+
+        for (uint32_t i = 0; i < p->n_seats; i++)
+                moved |= sl_gpu_seat_go_on(p->seats[i]);
+        if (p->programs && p->programs->accumulator)
+                moved |= sl_gpu_accumulator_go_on(p->programs->accumulator, sl_clock_ns());
+        return moved;
+}
+
 /* While candidates of a worker that comes are timed, the others compute; that they are lost is found out behind it. */
 static void go_on_meanwhile(void *context)
 {
         struct process *p = context;
 
-        for (uint32_t i = 0; i < p->n_seats; i++)
-                sl_gpu_seat_go_on(p->seats[i]);
+        (void)go_on(p);
 }
 
 static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
@@ -217,17 +228,6 @@ static void sleep_on_all(struct process *p)
                 sl_gpu_sleep(words, values, n, SLEEP_NS);
         for (uint32_t i = 0; i < n; i++)
                 sl_worker_link_rouse(sl_gpu_seat_link(p->seats[i]));
-}
-
-static bool go_on(struct process *p)
-{
-        bool moved = false;
-
-        for (uint32_t i = 0; i < p->n_seats; i++)
-                moved |= sl_gpu_seat_go_on(p->seats[i]);
-        if (p->programs && p->programs->accumulator)
-                moved |= sl_gpu_accumulator_go_on(p->programs->accumulator, sl_clock_ns());
-        return moved;
 }
 
 static int serve(struct process *p)

@@ -3,6 +3,7 @@
  * What waits for models that share carriers is launched together, in shares and in turns. The carriers here compute nothing: a
  * launch is over when the test says so.
  */
+#include "base/clock.h"
 #include "bundle.h"
 #include "fixture.h"
 #include "let.h"
@@ -108,15 +109,20 @@ static void wait_for(uint32_t model, uint16_t tag, uint32_t samples, uint32_t pr
         sl_scheduler_push(&f->models[model].scheduler, &(struct sl_task){.segment = (uint32_t)id, .samples = samples}, priority);
 }
 
-static uint32_t run(void)
+static uint32_t run_at(uint64_t now_ns)
 {
         return sl_scheduler_run(&(struct sl_schedule){.models = &f->models[0],
                 .bundles = &bundle,
                 .run = ++runs,
                 .budget = &budget,
                 .accumulator = f->accumulator,
-                .now_ns = 1,
+                .now_ns = now_ns,
                 .ret_next_ns = &next_ns});
+}
+
+static uint32_t run(void)
+{
+        return run_at(1);
 }
 
 /* Lanes, as bits, of launch @i of a carrier; 0: there was none. */
@@ -219,7 +225,7 @@ Test(bundle, one_carrier_gets_all_that_takes_no_longer_than_a_thread_takes_to_wa
 }
 
 /* Ten samples fit a slice: two jobs of eight are more. */
-Test(bundle, a_launch_takes_less_than_two_slices_and_who_went_without_is_first_in_the_next)
+Test(bundle, a_launch_takes_less_than_two_slices_and_all_have_a_turn_before_any_has_two)
 {
         set_up(4, 1);
         for (uint16_t m = 0; m < 4; m++) {
@@ -233,7 +239,55 @@ Test(bundle, a_launch_takes_less_than_two_slices_and_who_went_without_is_first_i
         cr_expect_eq(launched(0, 1), 0xc, "models that have got something go behind those that have not");
         end_launch(0, 1);
         cr_expect_eq(run(), 2);
-        cr_expect_eq(launched(0, 2), 0x3);
+        cr_expect_eq(launched(0, 2), 0xc, "the next round goes backwards");
+        wait_for(3, 8, 8, 0);
+        end_launch(0, 2);
+        cr_expect_eq(run(), 2);
+        cr_expect_eq(launched(0, 3), 0x3, "who comes again meanwhile waits for the next round");
+}
+
+/* Most runs are such. */
+Test(bundle, a_run_that_gives_nothing_begins_no_round)
+{
+        uint64_t had = 0;
+
+        set_up(8, 1);
+        for (uint16_t tag = 0; tag < 32; tag++) /* all have something at any time */
+                wait_for(tag % 8, tag, 8, 0);
+        for (uint32_t i = 0; i < 4; i++) {
+                for (uint32_t k = 0; k < 3; k++)
+                        run();
+                cr_expect_eq(launched(0, i) & had, 0, "launch %u: %llx have had a turn", i, (unsigned long long)had);
+                had |= launched(0, i);
+                end_launch(0, i);
+        }
+        cr_expect_eq(had, 0xff);
+}
+
+Test(bundle, every_other_launch_is_computed_backwards)
+{
+        set_up(2, 1);
+        for (uint16_t i = 0; i < 4; i++) {
+                wait_for(0, (uint16_t)(2 * i), 1, 0);
+                wait_for(1, (uint16_t)(2 * i + 1), 1, 0);
+                cr_expect_eq(run(), 2);
+                cr_expect_eq(carriers[0].launches[i].backwards, i % 2 == 1);
+                end_launch(0, i);
+        }
+}
+
+Test(bundle, who_has_its_turn_still_has_it_when_another_leaves)
+{
+        set_up(4, 1);
+        for (uint16_t m = 0; m < 4; m++)
+                wait_for(m, m, 8, 0);
+        run();
+        end_launch(0, 0);
+        cr_expect_eq(launched(0, 0), 0x3);
+        sl_bundle_remove(&bundle, &f->models[0]);
+        wait_for(1, 4, 8, 0);
+        cr_expect_eq(run(), 2);
+        cr_expect_eq(launched(0, 1), 0xc);
 }
 
 Test(bundle, a_more_urgent_class_has_a_launch_of_its_own_first)
@@ -262,4 +316,135 @@ Test(bundle, who_leaves_is_launched_no_more_and_the_turn_goes_on)
                 wait_for(m, (uint16_t)(4 + m), 1, 0);
         cr_expect_eq(run(), 3);
         cr_expect_eq(launched(0, 1), 0x7);
+}
+
+/* ---- what the dispatcher computes itself ---- */
+
+#define LIMIT_NS 20000u
+
+static struct idle_carrier inliner;
+static struct sl_executor inliners[MODELS];
+static void *inliner_memory[MODELS];
+
+/* What a merged plan of all lanes takes; 0: there is none. */
+static uint64_t merged_ns;
+static struct sl_block *const some_block = (struct sl_block *)&merged_ns;
+
+uint64_t __wrap_sl_blocks_together(
+        const struct sl_block *blocks, uint32_t lane, uint64_t waiting, uint32_t samples, uint64_t *ret_ns);
+
+uint64_t __wrap_sl_blocks_together(
+        const struct sl_block *blocks, uint32_t lane, uint64_t waiting, uint32_t samples, uint64_t *ret_ns)
+{
+        cr_expect(blocks == some_block && samples == 1 && waiting >> lane & 1);
+        *ret_ns = merged_ns;
+        return merged_ns ? waiting : 0;
+}
+
+/* Model m takes @ns[m] for a sample, of which one waits. */
+static void set_up_inline(uint32_t n_models, const uint64_t *ns, uint64_t left_ns)
+{
+        set_up(n_models, 1);
+        memset(&inliner, 0, sizeof(inliner));
+        memset(inliners, 0, sizeof(inliners));
+        inliner.common.class = &carrier_class;
+        bundle.inliner = &inliner.common;
+        for (uint16_t m = 0; m < n_models; m++) {
+                inliner_memory[m] = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
+                sl_executor_init(&inliners[m], inliner_memory[m], SL_EXECUTOR_JOBS_MAX, 1, 1);
+                inliners[m].class = &lane_class;
+                inliners[m].batch_max = 1;
+                inliners[m].carrier = &inliner.common;
+                inliners[m].lane = (uint32_t)sl_carrier_seat(&inliner.common, &inliners[m]);
+                f->models[m].inliner = &inliners[m];
+                sl_inline_gauge_init(&f->models[m].gauge, ns[m]);
+                wait_for(m, m, 1, 0);
+                sl_task_queue_at(&f->models[m].scheduler.queues[0], 0)->is_inline = true;
+        }
+        budget = (struct sl_inline_budget){.limit_ns = LIMIT_NS, .left_ns = left_ns, .keeps = true};
+}
+
+static void end_inline(uint32_t n_models)
+{
+        for (uint32_t m = 0; m < n_models; m++)
+                free(inliner_memory[m]);
+        budget = (struct sl_inline_budget){0};
+        merged_ns = 0;
+}
+
+Test(bundle, the_dispatcher_computes_the_shortest_first_and_no_more_than_one_job_may_take)
+{
+        set_up_inline(5, (const uint64_t[]){9000, 7000, 30000, 6000, 8000}, 50000);
+        run();
+        cr_assert_eq(inliner.n_launches, 1);
+        cr_expect_eq(inliner.launches[0].lanes, 0xa, "6 and 7 us, and not 8 more");
+        end_inline(5);
+}
+
+/* Their answers are harvested before the next one. */
+Test(bundle, the_dispatcher_has_no_more_launches_under_way_than_a_carrier_holds)
+{
+        static const uint64_t ns[] = {60000000, 60000000, 60000000, 60000000, 60000000};
+
+        set_up_inline(5, ns, 1000000000);
+        budget.limit_ns = 100000000;
+        run_at(sl_clock_ns());
+        cr_assert_eq(inliner.n_launches, SL_EXECUTOR_JOBS_MAX);
+        cr_expect_eq(inliner.common.n_launches, SL_EXECUTOR_JOBS_MAX);
+        end_inline(5);
+}
+
+/* Each has two more samples: three of 6 us do not fit the limit. */
+Test(bundle, what_a_job_gathers_counts_in_what_a_launch_may_take)
+{
+        set_up_inline(3, (const uint64_t[]){6000, 6000, 6000}, 50000);
+        for (uint16_t m = 0; m < 3; m++) {
+                inliners[m].batch_max = 3;
+                for (uint16_t i = 0; i < 2; i++) {
+                        wait_for(m, (uint16_t)(3 + 2 * m + i), 1, 0);
+                        sl_task_queue_at(&f->models[m].scheduler.queues[0], 1u + i)->is_inline = true;
+                }
+        }
+        budget.limit_ns = LIMIT_NS;
+        run();
+        cr_assert_geq(inliner.n_launches, 1);
+        cr_expect_eq(__builtin_popcountll(inliner.launches[0].lanes), 1);
+        end_inline(3);
+}
+
+Test(bundle, what_a_merged_plan_computes_together_may_take_what_the_pass_has_left)
+{
+        set_up_inline(5, (const uint64_t[]){9000, 9000, 9000, 9000, 9000}, 50000);
+        inliner.common.blocks = some_block;
+        merged_ns = 2 * LIMIT_NS;
+        run();
+        cr_assert_eq(inliner.n_launches, 1);
+        cr_expect_eq(inliner.launches[0].lanes, 0x1f);
+        cr_expect_eq(inliner.launches[0].blocks, some_block);
+        end_inline(5);
+}
+
+Test(bundle, what_a_merged_plan_computes_waits_for_a_pass_that_has_so_much_left)
+{
+        set_up_inline(5, (const uint64_t[]){9000, 9000, 9000, 9000, 9000}, 2 * LIMIT_NS - 1);
+        inliner.common.blocks = some_block;
+        merged_ns = 2 * LIMIT_NS;
+        run();
+        cr_expect_eq(inliner.n_launches, 0);
+        cr_expect(budget.left_ns == 0 && budget.kept, "the next pass goes on");
+        budget = (struct sl_inline_budget){.limit_ns = LIMIT_NS, .left_ns = 2 * LIMIT_NS - 1, .keeps = true};
+        run();
+        cr_assert_eq(inliner.n_launches, 1, "but not for ever, where something else is always first");
+        cr_expect_eq(inliner.launches[0].lanes, 0x3);
+        end_inline(5);
+}
+
+Test(bundle, too_few_for_a_merged_plan_are_computed_one_by_one)
+{
+        set_up_inline(2, (const uint64_t[]){9000, 9000}, 50000);
+        inliner.common.blocks = some_block;
+        run();
+        cr_assert_eq(inliner.n_launches, 1);
+        cr_expect_eq(inliner.launches[0].lanes, 0x3);
+        end_inline(2);
 }

@@ -637,19 +637,82 @@ Test(scheduler, what_the_next_pass_has_done_before_a_thread_would_run_is_not_giv
 {
         struct crew first, second;
 
-        leave_second(&first, &second, 90000, 40000);
+        leave_second(&first, &second, 45000, 40000);
         cr_expect_eq(first.inliner.given, 1);
         cr_expect_eq(second.inliner.given, 0);
         cr_expect_eq(second.workers[0].given, 0);
         cr_expect(first.budget.kept);
-        allow(&first, 100000);
+        allow(&first, SL_INLINE_PASS_NS);
         give_all(&first);
         cr_expect_eq(second.inliner.given, 1);
         end_pair(&first, &second);
 
-        leave_second(&first, &second, 110000, 40000);
-        cr_expect_eq(second.workers[0].given, 1, "that takes longer");
+        leave_second(&first, &second, 60000, 40000);
+        cr_expect_eq(second.workers[0].given, 1, "no pass suffices for that");
         end_pair(&first, &second);
+}
+
+static void answer_inline(struct crew *crew)
+{
+        struct sl_executor *inliner = &crew->inliner.common;
+        uint32_t n = inliner->slots[inliner->oldest].job->n_pieces;
+
+        for (uint32_t piece = 0; piece < n; piece++)
+                cr_assert_eq(sl_executor_answered(inliner, inliner->oldest, piece), piece == n - 1);
+}
+
+/* One run of a pass, which has time for one job. */
+static void run_one(struct crew *crew, uint64_t left_ns)
+{
+        crew->budget = (struct sl_inline_budget){.limit_ns = 1, .left_ns = left_ns};
+        run_at(crew, sl_clock_ns());
+}
+
+/* What is shorter comes again in each pass, and would take the other's turn for as long as it does. */
+Test(scheduler, what_several_passes_have_kept_goes_before_what_is_shorter)
+{
+        struct crew first, second;
+
+        leave_second(&first, &second, 40000, 30000);
+        for (uint16_t pass = 1; pass < SL_INLINE_PASSES; pass++) {
+                answer_inline(&first);
+                wait_inline(&first, pass, 0, 1000);
+                allow(&first, 30000);
+                run(&first);
+                cr_assert(first.budget.kept);
+        }
+        cr_assert_eq(first.inliner.given, SL_INLINE_PASSES);
+        cr_assert_eq(second.inliner.given, 0);
+        answer_inline(&first);
+        wait_inline(&first, SL_INLINE_PASSES, 0, 1000);
+        run_one(&first, 45000);
+        cr_expect_eq(second.inliner.given, 1);
+        cr_expect_eq(first.inliner.given, SL_INLINE_PASSES);
+        answer_inline(&second);
+        wait_inline(&second, 1, 0, 40000);
+        run_one(&first, 45000);
+        cr_expect_eq(first.inliner.given, SL_INLINE_PASSES + 1, "what was computed is kept no more");
+        cr_expect_eq(second.inliner.given, 1);
+        end_pair(&first, &second);
+}
+
+/* Of each pass something more urgent has taken a part. */
+Test(scheduler, what_too_many_passes_have_kept_is_a_workers)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        wait_inline(&crew, 0, 1, 45000);
+        for (uint32_t pass = 0; pass <= SL_INLINE_PASSES; pass++) {
+                allow(&crew, 40000);
+                run(&crew);
+                cr_assert(crew.budget.kept && !crew.workers[0].given, "pass %u", pass);
+        }
+        allow(&crew, 40000);
+        run(&crew);
+        cr_expect_eq(crew.inliner.given, 0);
+        cr_expect_eq(crew.workers[0].given, 1);
+        crew_deinit(&crew);
 }
 
 Test(scheduler, what_a_whole_pass_does_not_suffice_for_is_a_workers)
@@ -663,6 +726,31 @@ Test(scheduler, what_a_whole_pass_does_not_suffice_for_is_a_workers)
         cr_expect_eq(crew.inliner.given, 0);
         cr_expect_eq(crew.workers[0].given, 1);
         crew_deinit(&crew);
+}
+
+Test(scheduler, what_several_take_is_not_done_before_a_thread_would_run)
+{
+        struct crew first, others[3];
+
+        for (uint32_t i = 0; i < 3; i++) {
+                crew_init(&others[i], 1);
+                wait_inline(&others[i], 0, 0, 45000);
+                if (i)
+                        others[i - 1].model->next_busy = others[i].model;
+        }
+        crew_init(&first, 1);
+        first.model->next_busy = others[0].model;
+        wait_inline(&first, 0, 0, 1000);
+        allow(&first, 40000);
+        give_all(&first);
+        cr_expect_eq(first.inliner.given, 1);
+        for (uint32_t i = 0; i < 3; i++) {
+                cr_expect_eq(others[i].workers[0].given, 1);
+                others[i].model->next_busy = NULL;
+                crew_deinit(&others[i]);
+        }
+        first.model->next_busy = NULL;
+        crew_deinit(&first);
 }
 
 /* 31 calls that each wake a thread take longer. */
@@ -697,7 +785,7 @@ Test(scheduler, what_is_kept_in_one_class_keeps_nothing_of_another_from_workers)
         urgent.model->next_busy = first.model;
         first.model->next_busy = second.model;
         wait_inline(&urgent, 0, 0, 1000);
-        wait_inline(&first, 0, 0, 90000);
+        wait_inline(&first, 0, 0, 45000);
         wait_inline(&second, 0, 1, 1000);
         allow(&urgent, 40000);
         give_all(&urgent);

@@ -40,6 +40,7 @@
 #define ROWS      7u /* of each member's table */
 #define SEGMENTS  64u
 #define TOLERANCE 1e-5
+#define RUN_NS    1000u /* of one sample of each; nobody measures it here */
 
 struct lane {
         struct network net;
@@ -251,7 +252,7 @@ static void start_carrier(void)
 static struct sl_block *make_block(uint32_t least)
 {
         const struct sl_plan_info *infos[MEMBERS];
-        const uint32_t all[SL_PLAN_BATCHES_MAX] = {least, least, least};
+        const struct sl_block_size all[SL_PLAN_BATCHES_MAX] = {{least, RUN_NS}, {least, 2 * RUN_NS}, {least, 4 * RUN_NS}};
         struct sl_error error = {""};
         struct sl_block *block;
 
@@ -260,7 +261,7 @@ static struct sl_block *make_block(uint32_t least)
         cr_assert_eq(
                 sl_block_new(
                         &(struct sl_block_options){
-                                .plan = bench.merged, .members = infos, .n_members = MEMBERS, .batch_max = BATCH_MAX, .least = all},
+                                .plan = bench.merged, .members = infos, .n_members = MEMBERS, .batch_max = BATCH_MAX, .sizes = all},
                         &block, &error),
                 0, "%s", error.text);
         for (uint32_t i = 0; i < MEMBERS; i++)
@@ -636,11 +637,31 @@ Test(block, a_lane_that_goes_takes_its_blocks_along)
         cr_expect_null(bench.carrier->blocks, "a lane of it is not here");
 }
 
+/* Two of its sizes are 1 and 4 samples. */
+Test(block, it_says_who_goes_together_and_how_long_that_takes)
+{
+        uint64_t ns = 0, lanes = 0;
+
+        set_up(true, 3);
+        for (uint32_t i = 0; i < 3; i++)
+                lanes |= UINT64_C(1) << bench.lanes[i].executor->lane;
+        uint32_t lane = bench.lanes[1].executor->lane;
+
+        cr_expect_eq(sl_blocks_together(bench.block, lane, lanes | UINT64_C(1) << 63, 1, &ns), lanes, "lane 63 is nobody's");
+        cr_expect_eq(ns, RUN_NS);
+        cr_expect_eq(sl_blocks_together(bench.block, lane, lanes, 4, &ns), lanes);
+        cr_expect_eq(ns, 4 * RUN_NS);
+        cr_expect_eq(sl_blocks_together(bench.block, lane, lanes & (lanes - 1), 1, &ns), 0, "too few");
+        cr_expect_eq(sl_blocks_together(bench.block, lane, lanes, 3, &ns), 0, "no size of its ladder");
+        cr_expect_eq(sl_blocks_together(bench.block, 63, lanes, 1, &ns), 0, "no lane of its");
+        cr_expect_eq(sl_blocks_together(NULL, lane, lanes, 1, &ns), 0);
+}
+
 Test(block, a_plan_with_other_ports_is_refused)
 {
-        const uint32_t least[SL_PLAN_BATCHES_MAX] = {2};
+        const struct sl_block_size sizes[SL_PLAN_BATCHES_MAX] = {{2, RUN_NS}};
         const struct sl_plan_info *infos[MEMBERS];
-        struct sl_block_options options = {.members = infos, .n_members = MEMBERS - 1, .batch_max = BATCH_MAX, .least = least};
+        struct sl_block_options options = {.members = infos, .n_members = MEMBERS - 1, .batch_max = BATCH_MAX, .sizes = sizes};
         struct sl_plan_info other;
         struct sl_error error = {""};
         struct sl_block *block;

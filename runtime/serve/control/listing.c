@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "listing.h"
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "change.h"
+#include "lets.h"
+#include "names.h"
+#include "registry_state.h"
+#include "serving.h"
+
+#include <errno.h>
+#include <string.h>
+
+int sl_listing_read(struct sl_registry *r, struct sl_listing *listing, struct sl_error *error)
+{
+        int result = r->options.runtime->scan(r->options.runtime->context, &listing->specs, &listing->n, error);
+        uint32_t workers = 0, fused = 0;
+
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < listing->n; i++) {
+                const struct sl_model_spec *spec = &listing->specs[i];
+                const struct sl_worker_set *set = sl_change_workers(r, spec->name);
+
+                uint32_t unplaced = spec->path && !spec->on_gpu ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
+
+                if (spec->fuse == SL_SHARING_NEVER)
+                        workers += unplaced;
+                else /* as if they all were of one architecture */
+                        fused = unplaced > fused ? unplaced : fused;
+        }
+        sl_lets_expect(r->lets, workers + fused);
+        return 0;
+}
+
+const struct sl_model_spec *sl_listing_find(const struct sl_listing *listing, const char *name)
+{
+        for (uint32_t i = 0; i < listing->n; i++)
+                if (strcmp(listing->specs[i].name, name) == 0)
+                        return &listing->specs[i];
+        return NULL;
+}
+
+/* "a:2" is a version of "a". */
+static bool is_version_of(const char *name, const char *plain)
+{
+        size_t bytes = strlen(plain);
+
+        return strncmp(name, plain, bytes) == 0 && name[bytes] == ':';
+}
+
+/* Served, and the repository has nothing to say of it any more: not even that it is broken, which would leave it alone. */
+static bool is_gone(const struct sl_served *served, const struct sl_listing *listing)
+{
+        for (uint32_t i = 0; i < listing->n; i++)
+                if (strcmp(listing->specs[i].name, served->own.name) == 0 ||
+                        (listing->specs[i].refused && is_version_of(served->own.name, listing->specs[i].name)))
+                        return false;
+        return !served->is_shape;
+}
+
+/* What the repository says of it is looked at once more when it is there. */
+static void note_busy(struct sl_served *served)
+{
+        if (served && served->load)
+                served->look_again = true;
+}
+
+/* A name that is not in the table. */
+static void report_unwanted(struct sl_registry *r, const char *text)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "cause", text);
+        if (r->options.runtime->log)
+                r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields.text);
+}
+
+static void want_spec(struct sl_registry *r, const struct sl_model_spec *spec)
+{
+        struct sl_served *served;
+        struct sl_error cause;
+
+        if (spec->refused) {
+                sl_names_refuse(r, spec);
+        } else if (sl_names_want(r, spec, false, &served, &cause) < 0) {
+                report_unwanted(r, cause.text);
+                note_busy(sl_names_find(r, spec->name));
+        }
+}
+
+/* Before anything was made for it. */
+static void forget_waiting(struct sl_registry *r, struct sl_served *served)
+{
+        sl_names_answer(r, served, -ENOENT, "it is not in the repository any more");
+        sl_serving_clear(r, served);
+}
+
+static void remove_gone(struct sl_registry *r, struct sl_served *served)
+{
+        if (served->load)
+                note_busy(served);
+        else if (served->state == SL_SERVED_READY)
+                sl_serving_withdraw(r, served);
+        else if (served->state == SL_SERVED_FAILED)
+                sl_serving_clear(r, served);
+        else if (served->state == SL_SERVED_WAITING)
+                forget_waiting(r, served);
+}
+
+void sl_listing_follow(struct sl_registry *r, const struct sl_listing *listing, const char *plain)
+{
+        for (uint32_t i = 0; i < listing->n; i++)
+                if (!plain || is_version_of(listing->specs[i].name, plain))
+                        want_spec(r, &listing->specs[i]);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if ((!plain || is_version_of(r->served[i].own.name, plain)) && is_gone(&r->served[i], listing))
+                        remove_gone(r, &r->served[i]);
+}
+
+static bool is_behind(const struct sl_served *served)
+{
+        return served->look_again && !served->load;
+}
+
+bool sl_listing_is_behind(const struct sl_registry *r)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (is_behind(&r->served[i]))
+                        return true;
+        return false;
+}
+
+static void catch_up(struct sl_registry *r, struct sl_served *served, const struct sl_listing *listing)
+{
+        const struct sl_model_spec *spec = sl_listing_find(listing, served->own.name);
+
+        if (spec && !spec->refused)
+                want_spec(r, spec);
+        else if (is_gone(served, listing))
+                remove_gone(r, served);
+}
+
+void sl_listing_catch_up(struct sl_registry *r)
+{
+        struct sl_listing listing;
+        struct sl_error error;
+        bool can_say = sl_listing_read(r, &listing, &error) == 0;
+
+        if (!can_say)
+                report_unwanted(r, error.text);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                if (!is_behind(&r->served[i]))
+                        continue;
+                r->served[i].look_again = false;
+                if (can_say)
+                        catch_up(r, &r->served[i], &listing);
+        }
+}
