@@ -152,7 +152,7 @@ part_zoo() {
 
 serve_digits() {
         local suite status=0
-        for suite in module_gpu gpu_ensemble; do
+        for suite in module_gpu gpu_tuning gpu_ensemble; do
                 STARLING_TRY_GPU=1 STARLING_PROGRAM=$build/bin/starling STARLING_DIGITS=$PWD/client/examples/digits XDG_CACHE_HOME=$logs/cache \
                         figures serve 200 "$build/bin/gpu-serve" --filter $suite/ || status=1
         done

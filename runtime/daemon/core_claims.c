@@ -31,6 +31,7 @@ struct core_claim {
 
 struct sl_core_claims {
         char *folder;
+        uint64_t until_ns; /* holders that end are waited for */
         uint32_t n, n_max;
         struct core_claim claims[USES * CPU_SETSIZE];
 };
@@ -62,12 +63,16 @@ static uint32_t pid_of(const char *holder)
         return space ? (uint32_t)strtoul(space + 1, NULL, 10) : 0;
 }
 
+/* A lock without a process of that pid is that of a runtime in another namespace: it lives, as nobody else would hold it for long.
+ */
 static bool is_taken(const char *folder, int core, enum use use)
 {
         char file[FILE_BYTES], holder[HOLDER_BYTES];
 
         file_of(core, use, file);
-        return read_holder(folder, file, holder) && !sl_claim_owner_is_ending(pid_of(holder));
+        if (!read_holder(folder, file, holder))
+                return false;
+        return !sl_claim_owner_is_here(pid_of(holder)) || !sl_claim_owner_is_ending(pid_of(holder));
 }
 
 void sl_core_claims_survey(const char *folder, struct sl_machine *machine)
@@ -93,10 +98,9 @@ static void add_holder(struct sl_core_sharing *sharing, const char *holder)
                 snprintf(sharing->holders + used, sizeof(sharing->holders) - used, "%s%s", used ? ", " : "", text);
 }
 
-static int take_file(const char *folder, const char *file, int *ret_fd)
+static int take_file(const char *folder, const char *file, uint64_t until_ns, int *ret_fd)
 {
         const struct timespec pause = {.tv_nsec = 5 * SL_NS_PER_MS};
-        uint64_t until_ns = sl_clock_ns() + ENDING_NS;
         char holder[HOLDER_BYTES];
         bool stale;
 
@@ -118,7 +122,7 @@ static void take_core(struct sl_core_claims *claims, const char *name, int core,
         int r;
 
         file_of(core, use, claim->file);
-        r = claims->n < claims->n_max ? take_file(claims->folder, claim->file, &claim->fd) : -EMFILE;
+        r = claims->n < claims->n_max ? take_file(claims->folder, claim->file, claims->until_ns, &claim->fd) : -EMFILE;
         if (r == 0) {
                 dprintf(claim->fd, "%s %d", name, getpid());
                 fchmod(claim->fd, 0644);
@@ -154,6 +158,7 @@ int sl_core_claims_take(const char *folder, const char *name, const struct sl_th
                 return -ENOMEM;
         }
         claims->n_max = claims_max();
+        claims->until_ns = sl_clock_ns() + ENDING_NS;
         for (int core = 0; core < CPU_SETSIZE; core++) {
                 if (CPU_ISSET(core, &thread_cores->dispatcher_cores))
                         take_core(claims, name, core, USE_DISPATCHER, ret_sharing);

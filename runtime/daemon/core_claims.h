@@ -2,7 +2,8 @@
 /*
  * Which runtimes of a host use which cores: a locked file for each core and what it is used for, in the folder of the sockets
  * (core-3.dispatcher, core-3.workers), with name and pid of its holder. A lock ends with its process (stats_claim.h), so a file
- * that lies there means nothing by itself. Runtimes with folders of their own do not know of each other.
+ * that lies there means nothing by itself; a lock does, whoever can see the process that has it. Runtimes with folders of their own
+ * do not know of each other.
  *
  * Threads: one at a time.
  */
@@ -25,8 +26,8 @@ struct sl_core_sharing {
 };
 
 /*
- * Claims the cores of @thread_cores for runtime @name, as far as nobody else holds them; waits for holders that were killed just
- * now. Return: 0, -ENOMEM.
+ * Claims the cores of @thread_cores for runtime @name, as far as nobody else holds them; waits up to 2 s, for all together, for
+ * holders that were killed just now. Return: 0, -ENOMEM.
  */
 int sl_core_claims_take(const char *folder, const char *name, const struct sl_thread_cores *thread_cores,
         struct sl_core_claims **ret_claims, struct sl_core_sharing *ret_sharing);

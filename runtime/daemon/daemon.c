@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon.h"
-#include "allocation_cache.h"
 #include "allocation_file.h"
 #include "allocation_specs.h"
 #include "attach.h"
@@ -8,6 +7,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/value.h"
+#include "cached_allocations.h"
 #include "compile_zygote.h"
 #include "config.h"
 #include "core_claims.h"
@@ -38,6 +38,7 @@
 #define STAGING_BYTES (64ull << 20)
 
 #define PLACEMENT_TRIES 4
+#define LOAD_TRIES      2 /* without an allocation that failed: at the first others may still have its memory */
 
 struct daemon {
         const struct sl_daemon_options *options;
@@ -51,6 +52,7 @@ struct daemon {
         struct sl_config *models; /* the configuration that the last scan read */
         struct sl_repository_scan *scan;
         const char **repositories;
+        struct sl_cached_allocations cached;
         struct sl_runtime *runtime;
         struct sl_watchdog watchdog;
         int signals;
@@ -114,7 +116,7 @@ static int read_config(const struct daemon *daemon, struct sl_config **ret_confi
         int result = sl_config_read(daemon->options->config_path, &config, error);
 
         if (result < 0)
-                return result;
+                return result == -ENOMEM ? result : -EINVAL; /* a file that cannot be read is a wrong configuration */
         for (uint32_t i = 0; i < daemon->options->n_lowering && result == 0; i++) {
                 result = sl_lower_options_parse(&config->model_defaults.lowering, daemon->options->lowering[i], error);
                 config->model_defaults.batch_given |= gives_batch_max(daemon->options->lowering[i]);
@@ -157,68 +159,18 @@ static int place_by_file(const struct daemon *daemon, const char *path, struct s
         return r < 0 ? sl_error_prefix(error, r, "%s", path) : 0;
 }
 
-static void log_cached(const struct daemon *daemon, const char *served, const char *origin, const char *cause)
+/* As an allocation says, if there is one. */
+static int place_workers(
+        struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan, struct sl_error *error)
 {
-        struct sl_fields fields = {0};
-
-        sl_fields_add(&fields, "served", served);
-        if (*origin)
-                sl_fields_add(&fields, "found", origin);
-        if (cause)
-                sl_fields_add(&fields, "cause", cause);
-        sl_log_event(&daemon->log, cause ? SL_LOG_WARNING : SL_LOG_INFO, cause ? "allocation-not-used" : "allocation-used", fields.text);
-}
-
-/* What does not fit this start, be it damaged or for other cores, is no reason not to serve. */
-static void place_by_cache(const struct daemon *daemon, const struct sl_config *config, struct sl_model_spec *specs, uint32_t n,
-        const struct sl_model_spec *spec)
-{
-        char name[SL_CACHE_NAME_BYTES], origin[SL_ALLOCATION_ORIGIN_BYTES] = "";
-        struct sl_allocation *allocation = NULL;
-        struct sl_error error = {""};
-        int r;
-
-        sl_allocation_cache_name(specs, n, spec, name);
-        r = sl_allocation_cache_find(config->cache_directory, name, &allocation, origin, &error);
-        if (r < 0 && !error.text[0])
-                return;
-        r = r < 0 ? r : sl_allocation_specs(allocation, &daemon->thread_cores.worker_cores, specs, n, &error);
-        sl_allocation_free(allocation);
-        log_cached(daemon, spec->name, origin, r < 0 ? error.text : NULL);
-}
-
-/* It, or a member of it. */
-static bool is_placed(const struct sl_model_spec *specs, uint32_t n, const struct sl_model_spec *spec)
-{
-        bool placed = sl_worker_set_unplaced(&spec->workers) < spec->workers.n;
-
-        for (uint32_t m = 0; m < spec->n_members; m++)
-                for (uint32_t i = 0; i < n; i++)
-                        placed |= strcmp(specs[i].name, spec->members[m]) == 0 && is_placed(specs, n, &specs[i]);
-        return placed;
-}
-
-/* Ensembles first: a model that is a member of one, and was optimized by itself as well, is where the ensemble wants it. */
-static void place_by_caches(const struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan)
-{
+        const char *wanted = daemon->options->allocation ? daemon->options->allocation : config->allocation;
         uint32_t n;
         struct sl_model_spec *specs = sl_repository_specs(scan, &n);
 
-        for (int models = 0; models < 2; models++)
-                for (uint32_t i = 0; i < n; i++)
-                        if (!specs[i].refused && !specs[i].path == !models && !is_placed(specs, n, &specs[i]))
-                                place_by_cache(daemon, config, specs, n, &specs[i]);
-}
-
-/* As an allocation says, if there is one. */
-static int place_workers(
-        const struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan, struct sl_error *error)
-{
-        const char *wanted = daemon->options->allocation ? daemon->options->allocation : config->allocation;
-
         if (!wanted || strcmp(wanted, "auto") == 0) {
                 if (config->cache_bytes)
-                        place_by_caches(daemon, config, scan);
+                        sl_cached_allocations_place(
+                                &daemon->cached, config->cache_directory, &daemon->thread_cores.worker_cores, specs, n);
                 return 0;
         }
         return strcmp(wanted, "none") == 0 ? 0 : place_by_file(daemon, wanted, scan, error);
@@ -551,6 +503,39 @@ static void watch_self(struct daemon *daemon)
                 log_text(daemon, SL_LOG_WARNING, "no-watchdog", "cause", strerrordesc_np(-r));
 }
 
+static bool has_failed(void *context, const char *model)
+{
+        const struct daemon *daemon = context;
+
+        return sl_runtime_has_failed(daemon->runtime, model);
+}
+
+/* A model whose allocation was given up has not loaded yet. */
+static bool misses(struct daemon *daemon)
+{
+        uint32_t n;
+        const struct sl_model_spec *specs = sl_repository_specs(daemon->scan, &n);
+
+        return sl_cached_allocations_misses(&daemon->cached, specs, n, has_failed, daemon);
+}
+
+/* What does not load under an allocation of the cache is loaded without it. */
+static int load_all(struct daemon *daemon, uint32_t *ret_failed, struct sl_error *error)
+{
+        int result = sl_runtime_load_all(daemon->runtime, ret_failed, error);
+        const struct sl_model_spec *specs;
+        uint32_t n;
+
+        if (result < 0 || !*ret_failed || daemon->stopping)
+                return result;
+        specs = sl_repository_specs(daemon->scan, &n);
+        if (!sl_cached_allocations_give_up(&daemon->cached, specs, n, has_failed, daemon))
+                return 0;
+        for (int i = 0; i < LOAD_TRIES && result == 0 && misses(daemon) && !daemon->stopping; i++)
+                result = sl_runtime_load_all(daemon->runtime, ret_failed, error);
+        return result;
+}
+
 static int run(struct daemon *daemon, struct sl_error *error)
 {
         uint32_t n_failed = 0;
@@ -559,7 +544,7 @@ static int run(struct daemon *daemon, struct sl_error *error)
         if (result == 0)
                 watch_self(daemon);
         if (result == 0)
-                result = sl_runtime_load_all(daemon->runtime, &n_failed, error);
+                result = load_all(daemon, &n_failed, error);
         /* Whoever can attach can infer: the socket appears when the models are ready. */
         if (result == 0 && !daemon->stopping)
                 result = sl_runtime_listen(daemon->runtime, error);
@@ -634,7 +619,10 @@ static int start(struct daemon *daemon, struct sl_error *error)
 int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *error)
 {
         struct daemon daemon = {.options = options, .log = {.fd = STDERR_FILENO, .level = SL_LOG_INFO}, .signals = -1};
-        int result = start(&daemon, error);
+        int result;
+
+        daemon.cached.log = &daemon.log;
+        result = start(&daemon, error);
 
         if (result == 0)
                 result = run(&daemon, error);
@@ -645,6 +633,7 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
         sl_compile_zygote_free(daemon.zygote);
         if (daemon.signals >= 0)
                 close(daemon.signals);
+        sl_cached_allocations_deinit(&daemon.cached);
         sl_repository_scan_free(daemon.scan);
         sl_config_free(daemon.models);
         sl_config_free(daemon.config);

@@ -2,7 +2,9 @@
 #include "model_stamp.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -95,12 +97,15 @@ static uint64_t stamp_of_folder(const char *folder, uint32_t depth, uint32_t *fi
 uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path)
 {
         uint64_t stamp = mix_config(START, config), files_stamp;
-        char folder[PATH_BYTES];
+        char folder[PATH_BYTES], real[PATH_MAX];
         uint32_t files = 0;
 
         if (!path || snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder) || !strrchr(folder, '/'))
                 return stamp;
+        const char *file = strrchr(path, '/');
         *strrchr(folder, '/') = 0;
-        files_stamp = stamp_of_folder(folder, 1, &files);
-        return mix(mix(stamp, path, strlen(path)), &files_stamp, sizeof(files_stamp));
+        if (!realpath(folder, real))
+                return mix(stamp, path, strlen(path));
+        files_stamp = stamp_of_folder(real, 1, &files);
+        return mix(mix(mix(stamp, real, strlen(real)), file, strlen(file)), &files_stamp, sizeof(files_stamp));
 }

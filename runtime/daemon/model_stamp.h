@@ -3,7 +3,7 @@
  * A number that changes when anything does that decides how a name is served: an option of its configuration, the model file, or a
  * file beside it, as external data are. The number of workers is none of it: they come and go while the model serves. Files are
  * known by what the file system says of them: inode, size and time of the last change, which notices a change and is no claim
- * against forgers. Nothing is opened. Any thread.
+ * against forgers. Their folder is known by its path without links, however the repository was named. Nothing is opened. Any thread.
  */
 #pragma once
 

@@ -30,8 +30,8 @@
 
 struct sl_error;
 
-#define SL_COST_NAME_BYTES  64 /* of a name, terminated */
-#define SL_COST_CLASSES_MAX 64u
+#define SL_COST_NAME_BYTES  64    /* of a name, terminated */
+#define SL_COST_CLASSES_MAX 1024u /* profiles have one for each core */
 #define SL_COST_DEVICES_MAX 4096u
 #define SL_COST_MODELS_MAX  1024u
 #define SL_COST_BATCHES_MAX 16u
@@ -127,8 +127,8 @@ double sl_costs_slowdown(const struct sl_costs *costs, uint32_t class_index, uin
 
 /*
  * Another fleet and other models out of the same costs: rows and columns in the order given. A row that is given again is one more
- * device like it, "NAME.2" or the next number that is free; a let whose device is not among the rows draws on its own
- * @memory_bytes. Return: 0; -EINVAL; -E2BIG; -ENOMEM.
+ * device like it, "NAME.2" or the next number that is free; lets whose device is not among the rows share its memory, which the
+ * first of them has. Return: 0; -EINVAL; -E2BIG; -ENOMEM.
  */
 int sl_costs_select(const struct sl_costs *costs, const uint32_t *devices, uint32_t n_devices, const uint32_t *models,
         uint32_t n_models, struct sl_costs **ret_costs, struct sl_error *error);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "costs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int indices_check(const char *what, const uint32_t *indices, uint32_t n, uint32_t limit, struct sl_error *error)
@@ -13,24 +15,32 @@ static int indices_check(const char *what, const uint32_t *indices, uint32_t n, 
         return 0;
 }
 
-static uint32_t times_before(const uint32_t *indices, uint32_t at)
+/* Of each row, how often its device stands before it. NULL: no memory. */
+static uint32_t *count_copies(const uint32_t *devices, uint32_t n)
 {
-        uint32_t times = 0;
+        uint32_t *copies = calloc(n, sizeof(*copies));
 
-        for (uint32_t i = 0; i < at; i++)
-                times += indices[i] == indices[at];
-        return times;
+        for (uint32_t i = 0; copies && i < n; i++)
+                for (uint32_t k = 0; k < i; k++)
+                        copies[i] += devices[k] == devices[i];
+        return copies;
 }
 
-/* Its row among the new ones, for the same copy of the device; @at itself where it is not there. */
-static uint32_t new_memory_of(const uint32_t *devices, uint32_t n, uint32_t memory_of, uint32_t at)
+/*
+ * The row among the new ones whose memory row @at draws on: of the same copy that of its device, or where that is not there the
+ * first that would draw on it, too.
+ */
+static uint32_t new_memory_of(
+        const struct sl_costs *costs, const uint32_t *devices, const uint32_t *copies, uint32_t n, uint32_t at)
 {
-        uint32_t before = times_before(devices, at);
+        uint32_t memory_of = costs->devices[devices[at]].memory_of, first = 0;
 
         for (uint32_t i = 0; i < n; i++)
-                if (devices[i] == memory_of && before-- == 0)
+                if (devices[i] == memory_of && copies[i] == copies[at])
                         return i;
-        return at;
+        while (costs->devices[devices[first]].memory_of != memory_of || copies[first] != copies[at])
+                first++;
+        return first;
 }
 
 /* Nobody else among the rows is called, or going to be called, like row @at. */
@@ -42,15 +52,16 @@ static bool name_is_free(const struct sl_costs *costs, const uint32_t *devices, 
         return true;
 }
 
-static int device_select(
-        const struct sl_costs *costs, const uint32_t *devices, uint32_t at, struct sl_costs *made, struct sl_error *error)
+static int device_select(const struct sl_costs *costs, const uint32_t *devices, const uint32_t *copies, uint32_t at,
+        struct sl_costs *made, struct sl_error *error)
 {
         struct sl_cost_device *device = &made->devices[at];
-        uint32_t number = times_before(devices, at) + 1;
+        uint32_t number = copies[at] + 1;
         const char *name = costs->devices[devices[at]].name;
 
         *device = costs->devices[devices[at]];
-        device->memory_of = new_memory_of(devices, made->n_devices, device->memory_of, at);
+        device->memory_bytes = costs->devices[device->memory_of].memory_bytes;
+        device->memory_of = new_memory_of(costs, devices, copies, made->n_devices, at);
         if (number == 1)
                 return 0;
         if (strlen(name) > 50)
@@ -87,8 +98,11 @@ int sl_costs_select(const struct sl_costs *costs, const uint32_t *devices, uint3
                 made->models[m] = costs->models[models[m]];
         for (uint32_t c = 0; c < costs->n_classes; c++)
                 class_select(costs, c, models, made);
+        SL_CLEANUP(sl_cleanup_free) uint32_t *copies = count_copies(devices, n_devices);
+        if (!copies)
+                r = sl_error_set(error, ENOMEM, "costs: out of memory");
         for (uint32_t d = 0; d < n_devices && r == 0; d++)
-                r = device_select(costs, devices, d, made, error);
+                r = device_select(costs, devices, copies, d, made, error);
         r = r < 0 ? r : sl_costs_check(made, error);
         if (r < 0) {
                 sl_costs_free(made);

@@ -93,28 +93,52 @@ static uint64_t entry_memory(const struct sl_costs *costs, const struct sl_matri
         return weights_are_there(costs, matrix, device, model) ? bytes : bytes + costs->models[model].weights_bytes;
 }
 
-uint64_t sl_matrix_memory(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t device)
+/* Of all workers of a model in the memory of row @device; its weights once. UINT64_MAX: beyond all numbers. */
+static uint64_t column_memory(const struct sl_costs *costs, const struct sl_matrix *matrix, uint32_t device, uint32_t model)
 {
-        const struct sl_costs *costs = problem->costs;
+        bool is_there = false;
         uint64_t bytes = 0;
 
-        for (uint32_t d = 0; d < matrix->n_devices; d++)
-                for (uint32_t m = 0; m < matrix->n_models && costs->devices[d].memory_of == device; m++)
-                        if (sl_matrix_batch(matrix, d, m) && sl_add_overflows(bytes, entry_memory(costs, matrix, d, m), &bytes))
-                                return UINT64_MAX;
+        for (uint32_t d = 0; d < matrix->n_devices; d++) {
+                uint32_t batch = costs->devices[d].memory_of == device ? sl_matrix_batch(matrix, d, model) : 0;
+
+                if (!batch)
+                        continue;
+                const struct sl_cost_cell *cell = sl_costs_worker(costs, d, model, batch);
+                if (sl_add_overflows(bytes, cell ? cell->workspace_bytes : 0, &bytes))
+                        return UINT64_MAX;
+                is_there = true;
+        }
+        return is_there && sl_add_overflows(bytes, costs->models[model].weights_bytes, &bytes) ? UINT64_MAX : bytes;
+}
+
+uint64_t sl_matrix_memory(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t device)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t m = 0; m < matrix->n_models; m++)
+                if (sl_add_overflows(bytes, column_memory(problem->costs, matrix, device, m), &bytes))
+                        return UINT64_MAX;
         return bytes;
 }
 
-/* What its workers draw on has room for all that do. */
+/* A row has room for all that draw on its memory; none draws on that of a row that draws on another one. */
 static bool row_fits(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t device)
 {
-        uint32_t memory = problem->costs->devices[device].memory_of;
+        return problem->costs->devices[device].memory_of != device ||
+               sl_matrix_memory(problem, matrix, device) <= sl_problem_room(problem, device);
+}
 
-        return !row_is_used(matrix, device) || sl_matrix_memory(problem, matrix, memory) <= sl_problem_room(problem, memory);
+static bool column_fits(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t model)
+{
+        return !problem->workers_max || sl_matrix_workers_of(matrix, model) <= problem->workers_max;
 }
 
 bool sl_matrix_fits(const struct sl_problem *problem, const struct sl_matrix *matrix)
 {
+        for (uint32_t m = 0; m < matrix->n_models; m++)
+                if (!column_fits(problem, matrix, m))
+                        return false;
         for (uint32_t d = 0; d < matrix->n_devices; d++)
                 if (!row_fits(problem, matrix, d))
                         return false;
@@ -181,6 +205,10 @@ int sl_matrix_check(const struct sl_problem *problem, const struct sl_matrix *ma
                 if (!sl_matrix_workers_of(matrix, m))
                         r = sl_error_set(error, EINVAL, "allocation: \"%s\" has no worker on any of %u devices",
                                 costs->models[m].name, matrix->n_devices);
+        for (uint32_t m = 0; m < matrix->n_models && r == 0; m++)
+                if (!column_fits(problem, matrix, m))
+                        r = sl_error_set(error, EINVAL, "allocation: \"%s\" has %u workers, at most %u", costs->models[m].name,
+                                sl_matrix_workers_of(matrix, m), problem->workers_max);
         for (uint32_t d = 0; d < matrix->n_devices && r == 0; d++)
                 if (!row_fits(problem, matrix, d))
                         r = row_error(problem, matrix, costs->devices[d].memory_of, error);

@@ -49,11 +49,11 @@ uint32_t sl_matrix_devices(const struct sl_matrix *matrix);
 /* Bytes that the rows which draw on the memory of row @device take there; entries without a known cost count with their weights. */
 uint64_t sl_matrix_memory(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t device);
 
-/* True when the memory of every device holds its workers. */
+/* True when the memory of every device holds its workers, and no model has more workers than it may. */
 bool sl_matrix_fits(const struct sl_problem *problem, const struct sl_matrix *matrix);
 
 /*
- * Size, entries that are allowed, no zero column, memory. Return: 0; -EINVAL with the cell, its value and the limit; -ENOSPC a
- * device's memory, with the largest of its cells, what all of them need and the limit.
+ * Size, entries that are allowed, no zero column nor one of too many, memory. Return: 0; -EINVAL with the cell, its value and the
+ * limit; -ENOSPC a device's memory, with the largest of its cells, what all of them need and the limit.
  */
 int sl_matrix_check(const struct sl_problem *problem, const struct sl_matrix *matrix, struct sl_error *error);

@@ -106,6 +106,20 @@ static int matrices_try(struct sl_search *search, const struct sl_optimizer_opti
         return r;
 }
 
+/* WFD; where it finds no room, or a model without that batch size, smaller ones. What fails with all is told of the first. */
+static int start_find(const struct sl_problem *problem, uint32_t default_batch, struct sl_matrix *matrix, struct sl_error *error)
+{
+        const struct sl_costs *costs = problem->costs;
+        int r = sl_worst_fit(problem, default_batch, matrix, error);
+
+        if (r != -ENOSPC)
+                return r;
+        for (uint32_t b = costs->n_batches; b-- > 0;)
+                if (costs->batches[b] <= default_batch && sl_worst_fit_within(problem, costs->batches[b], matrix, NULL) == 0)
+                        return 0;
+        return r;
+}
+
 int sl_optimize(struct sl_search *search, const struct sl_optimizer_options *options, struct sl_matrix *matrix,
         struct sl_optimum *ret_optimum, struct sl_error *error)
 {
@@ -117,7 +131,7 @@ int sl_optimize(struct sl_search *search, const struct sl_optimizer_options *opt
 
         inner.progress = relay_progress;
         inner.context = &relay;
-        r = r < 0 ? r : sl_worst_fit(search->problem, options->default_batch, matrix, error);
+        r = r < 0 ? r : start_find(search->problem, options->default_batch, matrix, error);
         r = r < 0 ? r : sl_search_score(&inner, matrix, &optimum.worst_fit_score, error);
         optimum.score = optimum.greedy_score = optimum.worst_fit_score;
         r = r < 0 ? r : matrices_try(&inner, options, matrix, &optimum, error);

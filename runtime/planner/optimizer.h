@@ -2,7 +2,8 @@
 /*
  * The optimizer: WFD, then from several starts BGO and simulated annealing, and a last climb through all neighbours from the best
  * of them; every matrix where there are few. It is never below WFD, nor below BGO with the same seed. The answer carries its gap to
- * the device-time bound.
+ * the device-time bound. Where WFD finds no room for one batch size of all models, it is tried with smaller ones
+ * (sl_worst_fit_within()).
  */
 #pragma once
 
@@ -14,7 +15,7 @@ struct sl_matrix;
 struct sl_search;
 
 struct sl_optimizer_options {
-        uint32_t default_batch; /* of WFD */
+        uint32_t default_batch; /* of WFD, at most */
         uint32_t starts;
         uint32_t benches; /* of each annealing */
         uint32_t max_neighs, max_iter;

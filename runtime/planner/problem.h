@@ -18,6 +18,7 @@ struct sl_problem {
         double headroom;        /* the share of each device's memory that stays free: 0 to SL_HEADROOM_MAX */
         const bool *forbidden;  /* for each device: no worker there; NULL: none */
         const uint32_t *pinned; /* devices x models: SL_CELL_FREE, or the entry that it must have (0: no worker); NULL: all free */
+        uint32_t workers_max;   /* of one model, as a runtime has a limit; 0: any number */
 };
 
 /* Return: 0; -EINVAL with the thing, the value and the limit: the costs' own errors, headroom, pins that cannot be. */

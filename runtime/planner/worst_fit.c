@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct object {
-        uint32_t model;
+        uint32_t model, batch;
         uint64_t bytes;
 };
 
@@ -121,10 +121,41 @@ static void pins_put(const struct sl_problem *problem, struct sl_matrix *matrix)
                         matrix->entries[i] = problem->pinned[i];
 }
 
+static bool may_run(const struct sl_problem *problem, uint32_t model, uint32_t batch)
+{
+        for (uint32_t d = 0; d < problem->costs->n_devices; d++)
+                if (sl_problem_allows(problem, d, model, batch))
+                        return true;
+        return false;
+}
+
+static uint32_t batch_within(const struct sl_problem *problem, uint32_t model, uint32_t most)
+{
+        const struct sl_costs *costs = problem->costs;
+        uint32_t best = 0;
+
+        for (uint32_t b = 0; b < costs->n_batches && (!best || costs->batches[b] <= most); b++)
+                if (may_run(problem, model, costs->batches[b]))
+                        best = costs->batches[b];
+        return best ? best : costs->batches[0];
+}
+
+/* Each model with the batch size of its object. */
+static int objects_put(const struct sl_problem *problem, struct object *objects, struct sl_matrix *matrix, struct sl_error *error)
+{
+        uint32_t n = problem->costs->n_models;
+        int r = 0;
+
+        qsort(objects, n, sizeof(*objects), compare_objects);
+        pins_put(problem, matrix);
+        for (uint32_t i = 0; i < n && r == 0; i++)
+                r = model_put(problem, matrix, objects[i].model, objects[i].batch, error);
+        return r < 0 ? r : sl_matrix_check(problem, matrix, error);
+}
+
 int sl_worst_fit(const struct sl_problem *problem, uint32_t default_batch, struct sl_matrix *matrix, struct sl_error *error)
 {
         const struct sl_costs *costs = problem->costs;
-        int r = 0;
 
         if (sl_costs_find_batch(costs, default_batch) == SL_COST_NONE)
                 return sl_error_set(
@@ -133,12 +164,23 @@ int sl_worst_fit(const struct sl_problem *problem, uint32_t default_batch, struc
         if (!objects)
                 return sl_error_set(error, ENOMEM, "allocation: out of memory");
         for (uint32_t m = 0; m < costs->n_models; m++)
-                objects[m] = (struct object){m, model_bytes(costs, m, default_batch)};
-        qsort(objects, costs->n_models, sizeof(*objects), compare_objects);
-        pins_put(problem, matrix);
-        for (uint32_t i = 0; i < costs->n_models && r == 0; i++)
-                r = model_put(problem, matrix, objects[i].model, default_batch, error);
-        return r < 0 ? r : sl_matrix_check(problem, matrix, error);
+                objects[m] = (struct object){m, default_batch, model_bytes(costs, m, default_batch)};
+        return objects_put(problem, objects, matrix, error);
+}
+
+int sl_worst_fit_within(const struct sl_problem *problem, uint32_t batch, struct sl_matrix *matrix, struct sl_error *error)
+{
+        const struct sl_costs *costs = problem->costs;
+        SL_CLEANUP(sl_cleanup_free) struct object *objects = malloc(costs->n_models * sizeof(*objects));
+
+        if (!objects)
+                return sl_error_set(error, ENOMEM, "allocation: out of memory");
+        for (uint32_t m = 0; m < costs->n_models; m++) {
+                uint32_t own = batch_within(problem, m, batch);
+
+                objects[m] = (struct object){m, own, model_bytes(costs, m, own)};
+        }
+        return objects_put(problem, objects, matrix, error);
 }
 
 uint32_t sl_worst_fit_batch(const struct sl_problem *problem)

@@ -25,5 +25,11 @@ struct sl_problem;
  */
 int sl_worst_fit(const struct sl_problem *problem, uint32_t default_batch, struct sl_matrix *matrix, struct sl_error *error);
 
+/*
+ * WFD where each model has a batch size of its own: the largest of at most @batch that some device may run, else the smallest of
+ * all. Not in the paper. Return: as above, but -EINVAL.
+ */
+int sl_worst_fit_within(const struct sl_problem *problem, uint32_t batch, struct sl_matrix *matrix, struct sl_error *error);
+
 /* SL_DEFAULT_BATCH where it is allowed, else the smallest size. */
 uint32_t sl_worst_fit_batch(const struct sl_problem *problem);

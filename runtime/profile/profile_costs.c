@@ -13,6 +13,11 @@
 
 SL_DEFINE_CLEANUP(struct sl_costs *, sl_costs_free)
 
+struct source {
+        const struct sl_profile_list *list;
+        bool plain; /* a name does without the precision */
+};
+
 /* Names and sizes, each once. */
 struct axes {
         char (*devices)[SL_COST_NAME_BYTES], (*models)[SL_COST_NAME_BYTES];
@@ -26,11 +31,13 @@ static void axes_deinit(struct axes *axes)
         free(axes->models);
 }
 
-static void name_model(const char *model, const char *precision, char ret_name[SL_COST_NAME_BYTES])
+/* Return: false when it is cut. */
+static bool name_model(const struct source *source, const char *model, const char *precision, char ret_name[SL_COST_NAME_BYTES])
 {
-        bool plain = strcmp(precision, "fp32") == 0 || !*precision;
+        bool plain = source->plain || strcmp(precision, "fp32") == 0 || !*precision;
 
-        snprintf(ret_name, SL_COST_NAME_BYTES, "%.50s%s%.10s", model, plain ? "" : " ", plain ? "" : precision);
+        return snprintf(ret_name, SL_COST_NAME_BYTES, "%s%s%s", model, plain ? "" : " ", plain ? "" : precision) <
+               SL_COST_NAME_BYTES;
 }
 
 static uint32_t find_name(char (*names)[SL_COST_NAME_BYTES], uint32_t n, const char *name)
@@ -65,8 +72,9 @@ static int add_batch(struct axes *axes, uint64_t batch, struct sl_error *error)
         return 0;
 }
 
-static int find_axes(const struct sl_profile_list *list, struct axes *axes, struct sl_error *error)
+static int find_axes(const struct source *source, struct axes *axes, struct sl_error *error)
 {
+        const struct sl_profile_list *list = source->list;
         int r = 0;
 
         axes->devices = calloc(list->n + 1, sizeof(*axes->devices));
@@ -77,7 +85,9 @@ static int find_axes(const struct sl_profile_list *list, struct axes *axes, stru
                 const struct sl_worker_profile *profile = &list->items[i];
                 char model[SL_COST_NAME_BYTES];
 
-                name_model(profile->model, profile->precision, model);
+                if (!name_model(source, profile->model, profile->precision, model))
+                        return sl_error_set(error, EINVAL, "model \"%s\" in %s: a name of more than %d bytes with its precision",
+                                profile->model, profile->precision, SL_COST_NAME_BYTES - 1);
                 add_name(axes->devices, &axes->n_devices, profile->device);
                 add_name(axes->models, &axes->n_models, model);
                 r = add_batch(axes, profile->batch, error);
@@ -145,15 +155,15 @@ static void fill_cell(struct sl_costs *costs, uint32_t device, uint32_t model, c
 }
 
 /* "MODEL PRECISION BATCH", and nothing behind it. @largest: the batch of what stands in the pair. */
-static void fill_pair(
-        struct sl_costs *costs, uint32_t device, uint32_t model, const struct sl_worker_profile *profile, uint64_t *largest)
+static void fill_pair(const struct source *source, struct sl_costs *costs, uint32_t device, uint32_t model,
+        const struct sl_worker_profile *profile, uint64_t *largest)
 {
         char other[64], precision[16], name[SL_COST_NAME_BYTES];
         uint32_t index;
 
         if (strchr(profile->beside, '+') || isnan(profile->slowdown) || sscanf(profile->beside, "%63s %15s", other, precision) != 2)
                 return;
-        name_model(other, precision, name);
+        name_model(source, other, precision, name);
         index = sl_costs_find_model(costs, name);
         if (index == SL_COST_NONE || profile->batch < largest[index])
                 return;
@@ -176,9 +186,9 @@ static bool has_smaller(const struct sl_profile_list *list, const struct sl_work
 }
 
 /* Of one device and model: profiles that agree in these and differ in the rest. */
-static int fill_model(
-        const struct sl_profile_list *list, struct sl_costs *costs, uint32_t device, uint32_t model, struct sl_error *error)
+static int fill_model(const struct source *source, struct sl_costs *costs, uint32_t device, uint32_t model, struct sl_error *error)
 {
+        const struct sl_profile_list *list = source->list;
         SL_CLEANUP(sl_cleanup_free) uint64_t *largest = calloc(costs->n_models, sizeof(*largest));
 
         if (!largest)
@@ -187,20 +197,21 @@ static int fill_model(
                 const struct sl_worker_profile *profile = &list->items[i];
                 char name[SL_COST_NAME_BYTES];
 
-                name_model(profile->model, profile->precision, name);
-                if (strcmp(profile->device, costs->devices[device].name) != 0 || strcmp(name, costs->models[model].name) != 0 ||
-                        has_smaller(list, profile))
+                if (strcmp(profile->device, costs->devices[device].name) != 0)
+                        continue;
+                name_model(source, profile->model, profile->precision, name);
+                if (strcmp(name, costs->models[model].name) != 0 || has_smaller(list, profile))
                         continue;
                 if (profile->beside[0])
-                        fill_pair(costs, device, model, profile, largest);
+                        fill_pair(source, costs, device, model, profile, largest);
                 else
                         fill_cell(costs, device, model, profile);
         }
         return 0;
 }
 
-static int make_costs(const struct sl_profile_list *list, const struct axes *axes, uint64_t memory_bytes,
-        struct sl_costs **ret_costs, struct sl_error *error)
+static int make_costs(const struct source *source, const struct axes *axes, uint64_t memory_bytes, struct sl_costs **ret_costs,
+        struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *costs = NULL;
         int r = sl_costs_new(axes->n_devices, axes->n_devices, axes->n_models, axes->n_batches, &costs, error);
@@ -210,7 +221,7 @@ static int make_costs(const struct sl_profile_list *list, const struct axes *axe
         fill_axes(axes, memory_bytes, costs);
         for (uint32_t device = 0; device < axes->n_devices && r == 0; device++)
                 for (uint32_t model = 0; model < axes->n_models && r == 0; model++)
-                        r = fill_model(list, costs, device, model, error);
+                        r = fill_model(source, costs, device, model, error);
         if (r == 0)
                 r = sl_costs_check(costs, error);
         if (r == 0)
@@ -218,13 +229,15 @@ static int make_costs(const struct sl_profile_list *list, const struct axes *axe
         return r;
 }
 
-int sl_profile_costs(const struct sl_profile_list *list, uint64_t memory_bytes, struct sl_costs **ret_costs, struct sl_error *error)
+int sl_profile_costs(
+        const struct sl_profile_list *list, bool plain, uint64_t memory_bytes, struct sl_costs **ret_costs, struct sl_error *error)
 {
+        const struct source source = {list, plain};
         struct axes axes = {.n_devices = 0};
-        int r = find_axes(list, &axes, error);
+        int r = find_axes(&source, &axes, error);
 
         if (r == 0)
-                r = make_costs(list, &axes, memory_bytes, ret_costs, error);
+                r = make_costs(&source, &axes, memory_bytes, ret_costs, error);
         axes_deinit(&axes);
         return r;
 }

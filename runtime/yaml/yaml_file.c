@@ -169,12 +169,32 @@ static int parse(struct sl_yaml_file *file, int (*use)(struct sl_yaml_file *file
         return result;
 }
 
+/* YAML has lists and mappings as keys, for which libcyaml has no word. */
+static int check_keys(struct sl_yaml_file *file, struct sl_error *error)
+{
+        yaml_document_t *document = &file->document;
+
+        for (yaml_node_t *node = document->nodes.start; node < document->nodes.top; node++) {
+                if (node->type != YAML_MAPPING_NODE)
+                        continue;
+                for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+                        const yaml_node_t *key = yaml_document_get_node(document, pair->key);
+
+                        if (key->type != YAML_SCALAR_NODE)
+                                return sl_error_set(
+                                        error, EINVAL, "%s:%zu: a key is no text", file->path, key->start_mark.line + 1);
+                }
+        }
+        return 0;
+}
+
 /* Positions of all keys, and the errors of syntax, which libcyaml reports without their lines. */
 static int parse_positions(struct sl_yaml_file *file, struct sl_error *error)
 {
         int result = parse(file, check_bounds, error);
 
-        return result < 0 ? result : parse(file, load_document, error);
+        result = result < 0 ? result : parse(file, load_document, error);
+        return result < 0 ? result : check_keys(file, error);
 }
 
 static bool key_is(const yaml_node_t *key, const char *name, size_t bytes)

@@ -340,6 +340,19 @@ Test(config, a_file_above_the_limit_is_refused)
         cr_assert(strstr(error.text, "the limit is 1048576"), "%s", error.text);
 }
 
+Test(config, a_key_that_is_no_text_is_named_by_its_line)
+{
+        static const char *const texts[] = {"name: x\n[a, b]: 1\n", "name: x\nlimits: {[a]: 1}\n", "name: x\n? {a: b}\n: 1\n"};
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+                struct sl_config *config = NULL;
+                struct sl_error error = {""};
+
+                cr_assert_eq(sl_config_read(folder_write(&folder, "keys.yaml", texts[i]), &config, &error), -EINVAL);
+                cr_expect(strstr(error.text, "keys.yaml:2: a key is no text"), "%s", error.text);
+        }
+}
+
 /* A million bytes of @piece, which may have a %u for its number. */
 static void expect_refused(const char *piece, const char *said)
 {

@@ -96,6 +96,35 @@ Test(import_triton, what_is_beyond_a_limit_is_cut_to_it_and_noted)
         expect_note("1: max_batch_size: batch_max is at most 1024");
         cr_expect_eq(config_of("\ninstance_group { count: 100 }").instances, 64);
         expect_note("2: instance_group: instances are at most 64");
+        cr_expect_eq(config_of("instance_group [ { count: 18446744073709551615 }, { count: 2 } ]").instances, 64);
+        cr_expect_eq(
+                config_of("\ndynamic_batching { default_queue_policy { max_queue_size: 10000000 } }").queue_requests, 1u << 20);
+        expect_note("2: max_queue_size: queue_requests is at most 1048576");
+        cr_expect_eq(config_of("version_policy {\nlatest { num_versions: 4294967296 } }").version_policy.latest, 64);
+        expect_note("2: latest: version_policy.latest is 1 to 64");
+        cr_expect_eq(config_of("version_policy { latest { num_versions: 0 } }").version_policy.latest, 1);
+        expect_note("1: latest: version_policy.latest is 1 to 64");
+        cr_expect_eq(config_of("version_policy { latest { num_versions: -3 } }").version_policy.latest, 1);
+        expect_note("1: latest: version_policy.latest is 1 to 64");
+        cr_expect_eq(config_of("version_policy { latest { } }").version_policy.latest, 1);
+        cr_expect_str_eq(model.notes, "");
+}
+
+/* A version that is left out would be served by nobody, and none at all would be the newest. */
+Test(import_triton, versions_that_cannot_be_are_refused_with_their_line)
+{
+        char many[1024] = "version_policy { specific { versions: [ 1";
+
+        cr_expect_eq(translate("version_policy { specific {\nversions: [ 5, -1 ] } }"), -ENOTSUP);
+        cr_expect_not_null(strstr(error.text, "config.pbtxt:2: versions: \"-1\" is not a number from 1 to"), "%s", error.text);
+        cr_expect_eq(translate("version_policy { specific { versions: 0 } }"), -ENOTSUP);
+        cr_expect_eq(translate("version_policy { specific { versions: 9223372036854775808 } }"), -ENOTSUP);
+        cr_expect_eq(translate("\nversion_policy { specific { } }"), -ENOTSUP);
+        cr_expect_not_null(strstr(error.text, "config.pbtxt:2: specific: 0 versions, wanted 1 to "), "%s", error.text);
+        for (int i = 0; i < SL_SPECIFIC_MAX; i++)
+                strcat(many, ", 7");
+        strcat(many, " ] } }");
+        cr_expect_eq(translate(many), -ENOTSUP);
 }
 
 Test(import_triton, what_has_no_counterpart_is_named_with_its_line)

@@ -334,6 +334,30 @@ Test(repository, the_stamp_changes_with_the_file_and_with_its_configuration_only
         cr_assert_neq(stamp(), configured);
 }
 
+static uint64_t stamp_of(const char *repository)
+{
+        struct sl_repository_scan *result;
+        struct sl_error complaint, error;
+
+        cr_assert_eq(sl_repository_scan_plain(repository, &complaint, &result, &error), 0, "%s", error.text);
+        uint64_t stamp = sl_repository_find(result, "lenet")->stamp;
+        sl_repository_scan_free(result);
+        return stamp;
+}
+
+Test(repository, the_stamp_is_the_same_however_the_repository_is_named)
+{
+        model("models/lenet/1/model.onnx");
+        cr_assert_eq(chdir(folder.path), 0);
+        cr_assert_eq(symlink("models", "linked"), 0);
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/models", folder.path);
+        cr_expect_eq(stamp_of("models"), stamp_of(path));
+        cr_expect_eq(stamp_of("linked"), stamp_of(path));
+        cr_expect_eq(stamp_of("./models/"), stamp_of(path));
+}
+
 /* Of one model, as its configuration has them. */
 static struct sl_worker_set workers_of(const char *yaml)
 {

@@ -397,6 +397,14 @@ Test(serve, a_wrong_configuration_ends_with_status_2_and_one_line)
         cr_assert_eq(strchr(said, '\n'), said + strlen(said) - 1, "more than one line: %s", said);
 }
 
+Test(serve, a_configuration_that_cannot_be_read_ends_with_status_2)
+{
+        struct process process = start("lost", (char *[]){"starling", "serve", "--config", "/nowhere/starling.yaml", NULL});
+
+        cr_assert_eq(end_of(&process), 2, "%s", output_of(&process));
+        cr_assert_str_eq(output_of(&process), "starling serve: /nowhere/starling.yaml: No such file or directory\n");
+}
+
 Test(serve, a_repository_that_is_not_there_ends_with_status_1)
 {
         struct process process = start("lost", (char *[]){"starling", "serve", "--name", name, "/nowhere/models", NULL});

@@ -27,7 +27,7 @@ Test(costs, a_plain_fleet_and_thousands_of_random_ones_pass_the_check)
 Test(costs, too_many_of_anything_end_in_one_error_and_take_no_memory)
 {
         const uint32_t counts[][4] = {{1, 1000000, 1, 1}, {1, UINT32_MAX, UINT32_MAX, 1}, {1, 1, 5000, 1}, {1, 1, 1, 17},
-                {65, 1, 1, 1}, {64, 1, 1024, 16}, {0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}, {1, 4096, 1024, 1}};
+                {1025, 1, 1, 1}, {1024, 1, 1024, 16}, {0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}, {1, 4096, 1024, 1}};
 
         for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
                 struct sl_error error = {""};
@@ -183,6 +183,23 @@ Test(costs, a_let_draws_on_the_memory_of_its_own_copy_of_the_device)
         sl_costs_free(made);
         cr_assert_eq(sl_costs_select(costs, (uint32_t[]){1}, 1, (uint32_t[]){0}, 1, &made, NULL), 0);
         cr_expect_eq(made->devices[0].memory_of, 0);
+        sl_costs_free(made);
+        sl_costs_free(costs);
+}
+
+Test(costs, lets_without_their_device_share_its_memory)
+{
+        struct sl_costs *costs = plain_fleet(3, 1), *made = NULL;
+
+        costs->devices[1].memory_of = costs->devices[2].memory_of = 0;
+        costs->devices[1].memory_bytes = costs->devices[2].memory_bytes = 0;
+        cr_assert_eq(sl_costs_select(costs, (uint32_t[]){3, 2, 1, 2}, 4, (uint32_t[]){0}, 1, &made, NULL), 0);
+        cr_expect_eq(made->devices[0].memory_of, 0);
+        cr_expect_eq(made->devices[1].memory_of, 1);
+        cr_expect_eq(made->devices[1].memory_bytes, 1000);
+        cr_expect_eq(made->devices[2].memory_of, 1);
+        cr_expect_eq(made->devices[3].memory_of, 3, "the second of them is of another device");
+        cr_expect_eq(made->devices[3].memory_bytes, 1000);
         sl_costs_free(made);
         sl_costs_free(costs);
 }

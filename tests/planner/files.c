@@ -31,6 +31,7 @@ static int costs_read(const char *text, struct sl_costs **ret_costs, struct sl_e
         return r;
 }
 
+#define N60 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 #define HEAD                                                                                                                       \
         "batches: [8, 16]\n"                                                                                                       \
         "classes:\n"                                                                                                               \
@@ -100,12 +101,19 @@ Test(costs_file, hostile_ones_end_in_one_error_with_the_line)
                        "1}]\nmodels: [{name: a}]\n",
                 ":1: batches.1: \"99999999999999999999\" is not a number from 1 to 65536");
         expect_refused(HEAD "devices:\n  - {name: gpu, class: V100, memory: 99999999TiB}\n" MODELS, ":6: devices.0.memory: ");
+        expect_refused(HEAD "devices:\n  - {name: " N60 ", class: V100, memory: 1GiB, count: 2}\n" MODELS,
+                ":6: devices.0.name: a name of 1 to 53 bytes, as a number follows");
+        expect_refused(HEAD "devices:\n  - {name: " N60 "nnnn, class: V100, memory: 1GiB}\n" MODELS,
+                ":6: devices.0.name: a name of 1 to 63 bytes");
         expect_refused(HEAD "devices:\n  - {name: gpu, class: V101, memory: 1GiB}\n" MODELS,
                 ":6: devices.0.class: nothing of this file is called \"V101\"");
         expect_refused(HEAD "devices:\n  - {name: a, class: core, memory_of: b}\n  - {name: b, class: core, memory_of: a}\n" MODELS,
                 "which has none of its own");
         expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: guessed, latency_ns: [1, 2]}\n",
                 ":13: costs.0.source: \"guessed\" is ");
+        expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: derived}\n",
+                ":13: costs.0.latency_ns: is missing");
+        expect_refused(HEAD DEVICES MODELS COSTS "  - {model: vgg19, beside: resnet50, class: V100}\n", ".slowdown: is missing");
         expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: derived, latency_ns: [1]}\n",
                 ":13: costs.0.latency_ns: 1 entries for 2 batch sizes");
         expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: derived, latency_ns: [1, "

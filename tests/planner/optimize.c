@@ -227,6 +227,63 @@ Test(optimizer, holds_its_word_in_thousands_of_fleets)
         }
 }
 
+/* Has an answer, and says of which batch sizes. */
+static uint32_t optimize_once(const struct sl_problem *problem, uint32_t device, uint32_t model)
+{
+        struct sl_search search = search_new(problem);
+        struct sl_optimizer_options options = sl_optimizer_defaults(&search);
+        struct sl_matrix *matrix = sl_matrix_new(problem->costs->n_devices, problem->costs->n_models);
+        struct sl_optimum optimum;
+        struct sl_error error = {""};
+
+        options.benches = 60;
+        cr_assert_eq(sl_optimize(&search, &options, matrix, &optimum, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_matrix_check(problem, matrix, &error), 0, "%s", error.text);
+        uint32_t batch = sl_matrix_batch(matrix, device, model);
+        sl_bench_free(search.bench);
+        sl_matrix_free(matrix);
+        return batch;
+}
+
+Test(optimizer, begins_with_smaller_batches_where_the_default_has_no_room_or_no_cost)
+{
+        struct sl_costs *costs = plain_fleet(0, 2);
+        struct sl_problem problem = {.costs = costs};
+
+        /* Batches of 2, 4, 8; m1 has no cost at 8, and then only at 2. */
+        for (uint32_t b = 0; b < 3; b++)
+                costs->batches[b] = 2u << b;
+        sl_costs_cell(costs, 0, 1, 2)->latency_ns = 0;
+        cr_expect_leq(optimize_once(&problem, 0, 1), 4);
+        sl_costs_cell(costs, 0, 1, 1)->latency_ns = 0;
+        cr_expect_eq(optimize_once(&problem, 0, 1), 2);
+        /* Weights and workspaces of 80, 160 and 320 bytes each: room for two of the smallest. */
+        costs->devices[0].memory_bytes = 2 * (100 + 80);
+        cr_expect_eq(optimize_once(&problem, 0, 0), 2);
+        sl_costs_free(costs);
+}
+
+Test(optimizer, gives_no_model_more_workers_than_it_may_have)
+{
+        struct sl_costs *costs = plain_fleet(3, 1);
+        struct sl_problem problem = {.costs = costs, .workers_max = 2};
+        struct sl_search search = search_new(&problem);
+        struct sl_optimizer_options options = sl_optimizer_defaults(&search);
+        struct sl_matrix *matrix = sl_matrix_new(4, 1);
+        struct sl_optimum optimum;
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_optimize(&search, &options, matrix, &optimum, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_matrix_workers_of(matrix, 0), 2);
+        for (uint32_t d = 0; d < 3; d++)
+                *sl_matrix_entry(matrix, d, 0) = 8;
+        cr_expect_eq(sl_matrix_check(&problem, matrix, &error), -EINVAL);
+        cr_expect_str_eq(error.text, "allocation: \"m0\" has 3 workers, at most 2");
+        sl_bench_free(search.bench);
+        sl_matrix_free(matrix);
+        sl_costs_free(costs);
+}
+
 /* Devices are forbidden and cells pinned, to nothing or to a worker, at random. */
 static void rules_draw(uint64_t *stream, const struct sl_costs *costs, bool *forbidden, uint32_t *pinned)
 {

@@ -9,6 +9,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MEMORY (1ull << 30)
@@ -58,7 +59,7 @@ Test(profile_costs, each_worker_has_its_cell_and_each_pair_its_largest_batch)
         add("cpu:0", "lenet", "fp32", 8, "lenet bf16 8", 1.75);
         add("cpu:0", "lenet", "fp32", 1, "lenet bf16 1", 1.25);
         add("cpu:0", "lenet", "fp32", 1, "lenet bf16 1 + lenet fp32 1", 3);
-        cr_assert_eq(sl_profile_costs(&list, MEMORY, &costs, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_profile_costs(&list, false, MEMORY, &costs, &error), 0, "%s", error.text);
 
         uint32_t zero = sl_costs_find_device(costs, "cpu:0"), one = sl_costs_find_device(costs, "cpu:1");
         uint32_t plain = sl_costs_find_model(costs, "lenet"), half = sl_costs_find_model(costs, "lenet bf16");
@@ -88,7 +89,7 @@ Test(profile_costs, of_teams_the_smallest_counts)
         list.items[list.n - 1].threads = 4;
         list.items[list.n - 1].latency_p50_ns = 300;
         add_team(2, 500);
-        cr_assert_eq(sl_profile_costs(&list, MEMORY, &costs, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_profile_costs(&list, false, MEMORY, &costs, &error), 0, "%s", error.text);
         device = sl_costs_find_device(costs, "cpu:0-3");
         model = sl_costs_find_model(costs, "lenet");
         cr_expect_eq(sl_costs_worker(costs, device, model, 1)->latency_ns, 100, "that of one thread");
@@ -97,10 +98,48 @@ Test(profile_costs, of_teams_the_smallest_counts)
         sl_profile_list_deinit(&list);
 }
 
+Test(profile_costs, a_model_in_one_precision_may_have_its_name_alone)
+{
+        struct sl_costs *costs;
+        char name[64] = "";
+
+        memset(name, 'n', sizeof(name) - 1);
+        add("cpu:0", name, "bf16", 1, "", 60);
+        add("cpu:0", "lenet", "int8", 1, "", 50);
+        add("cpu:0", "lenet", "int8", 1, "lenet int8 1", 1.5);
+        cr_expect_eq(sl_profile_costs(&list, false, MEMORY, &costs, &error), -EINVAL);
+        cr_expect_not_null(strstr(error.text, "nn\" in bf16: a name of more than 63 bytes with its precision"), "%s", error.text);
+        cr_assert_eq(sl_profile_costs(&list, true, MEMORY, &costs, &error), 0, "%s", error.text);
+
+        uint32_t large = sl_costs_find_model(costs, name), lenet = sl_costs_find_model(costs, "lenet");
+
+        cr_assert(large != SL_COST_NONE && lenet != SL_COST_NONE);
+        cr_expect_eq(sl_costs_worker(costs, 0, large, 1)->latency_ns, 60);
+        cr_expect_eq(*sl_costs_pair(costs, 0, lenet, lenet), 1.5);
+        sl_costs_free(costs);
+        sl_profile_list_deinit(&list);
+}
+
+Test(profile_costs, each_core_of_a_large_host_is_a_device)
+{
+        struct sl_costs *costs;
+        char device[32];
+
+        for (int core = 0; core < 1024; core++) {
+                snprintf(device, sizeof(device), "cpu:%d", core);
+                add(device, "lenet", "fp32", 1, "", 100 + core);
+        }
+        cr_assert_eq(sl_profile_costs(&list, false, MEMORY, &costs, &error), 0, "%s", error.text);
+        cr_expect_eq(costs->n_devices, 1024);
+        cr_expect_eq(sl_costs_worker(costs, sl_costs_find_device(costs, "cpu:1023"), 0, 1)->latency_ns, 1123);
+        sl_costs_free(costs);
+        sl_profile_list_deinit(&list);
+}
+
 Test(profile_costs, no_profiles_are_no_costs)
 {
         struct sl_costs *costs;
 
-        cr_expect_eq(sl_profile_costs(&list, MEMORY, &costs, &error), -EINVAL);
+        cr_expect_eq(sl_profile_costs(&list, false, MEMORY, &costs, &error), -EINVAL);
         cr_expect_neq(error.text[0], 0);
 }

@@ -76,17 +76,27 @@ Test(profile_workers, too_little_time_is_said_and_has_no_interval)
         cr_expect(isnan(profiles[0].latency_low_ns));
 }
 
-/* What the scheduler gives to each is near one half over rounds of 50 ms; others on the core make both slow. */
-Test(profile_workers, two_of_one_core_share_it)
+static double rate_together(void)
 {
         const struct sl_measure_limits limits = {.width = 0.01, .seconds = 2};
         struct sl_timed_worker *both[] = {&workers[0], &workers[1]};
 
         cr_assert_eq(sl_measure_together(both, 2, &limits, profiles, &error), 0, "%s", error.text);
-        double rates = 1 / profiles[0].slowdown + 1 / profiles[1].slowdown;
+        return 1 / profiles[0].slowdown + 1 / profiles[1].slowdown;
+}
 
-        cr_expect_gt(rates, 0.5, "%g", rates);
-        cr_expect_lt(rates, 1.5, "%g: as if each had a core", rates);
+/*
+ * Together they compute what one of them does alone. Others on the core make either slower, by any amount; who had a core each
+ * would compute twice as much every time.
+ */
+Test(profile_workers, two_of_one_core_share_it)
+{
+        double rate = rate_together();
+
+        for (int i = 0; i < 4 && rate >= 1.5; i++)
+                rate = rate_together();
+        cr_expect_gt(rate, 0);
+        cr_expect_lt(rate, 1.5, "%g: as if each had a core", rate);
 }
 
 /* On one core if there is but one: a team is never wrong, only slow. */

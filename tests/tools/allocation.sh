@@ -9,7 +9,9 @@ models=$2
 mkdir "$folder/models/pair"
 cp -r "$models/mlp" "$models/lenet" "$folder/models"
 printf 'threads: {inline_us: 0}\n' >"$folder/config.yaml"
-printf 'ensemble: {members: [mlp, lenet], rule: mean}\n' >"$folder/models/pair/config.yaml"
+printf 'ensemble: {members: [mlp, lenet], rule: mean}\nsamples_max: 200\n' >"$folder/models/pair/config.yaml"
+mkdir "$folder/models/versions"
+printf 'ensemble: {members: [mlp, "lenet:1"], rule: mean}\n' >"$folder/models/versions/config.yaml"
 
 # workers MODEL: the batch sizes of its workers, ascending
 workers() {
@@ -26,15 +28,48 @@ grep -q ' configured ' "$folder/out" && grep -q '^  1 .*%' "$folder/out" && grep
 grep -q "models: \['mlp', 'lenet'\]" "$folder/best.yaml" || wrong "no allocation: $(<"$folder/best.yaml")"
 [ -z "$(ls "$folder/tmp")" ] || wrong "it leaves files behind: $(ls -R "$folder/tmp")"
 
+# TMPDIR may have a long name.
+long=$folder/tmp/$(printf 'l%.0s' {1..60})
+mkdir "$long"
+TMPDIR=$long "$starling" optimize "$folder/models/pair" "${quick[@]}" --again --confirm 1 >"$folder/out" 2>"$folder/err" || wrong "long TMPDIR: $(<"$folder/err")"
+rmdir "$long" || wrong "it leaves files behind: $(ls "$long")"
+rm -f "$folder/cache/starling/"*.allocation
+
+# A member may be a version.
+"$starling" optimize "$folder/models/versions" "${quick[@]}" --confirm 1 >"$folder/out" 2>"$folder/err" || wrong "versions: $(<"$folder/err")"
+grep -q '^measured ' "$folder/out" || wrong "versions are not measured: $(<"$folder/out") $(<"$folder/err")"
+rm -f "$folder/cache/starling/"*.allocation
+
+# Devices that are not the first of the store, and are called otherwise there.
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --devices cpu --confirm 0 >"$folder/out" 2>"$folder/err" ||
+        wrong "on cpu: $(<"$folder/err")"
+
+# Interrupted while candidates are measured: the answer stands, and is kept for nobody.
+rm -f "$folder/cache/starling/"*.allocation
+mkfifo "$folder/says"
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --seconds 20 --again >"$folder/says" 2>/dev/null &
+search=$!
+exec 3<"$folder/says"
+while read -r line <&3 && [[ $line != *configured* ]]; do :; done
+kill -INT "$search"
+cat <&3 >"$folder/out"
+exec 3<&-
+wait "$search" || wrong "interrupted: status $?"
+grep -q 'interrupted before all were measured: nothing is kept' "$folder/out" || wrong "interrupted: $(<"$folder/out")"
+compgen -G "$folder/cache/starling/*.allocation" && wrong "what was not confirmed is kept"
+
 # Whether it was better than what is configured is up to the machine; without measuring it is kept.
 "$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 --again >"$folder/out" 2>/dev/null
-grep -q '^kept ' "$folder/out" || wrong "it is not kept: $(<"$folder/out")"
+grep -q "^kept .*in $folder/cache/starling\$" "$folder/out" || wrong "it is not kept: $(<"$folder/out")"
 "$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 >"$folder/out" 2>/dev/null
 grep -q -- '--again searches again' "$folder/out" || wrong "the same question is searched again: $(<"$folder/out")"
 "$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 --objective latency --load 1 >"$folder/out" 2>/dev/null
 grep -q '^benches ' "$folder/out" || wrong "another question has the answer to the first: $(<"$folder/out")"
 "$starling" cache list | grep -q 'allocation' || wrong "the cache does not list it: $("$starling" cache list)"
 
+# Also when the repository is named from where the runtime is.
+cd "$folder"
+repository=models
 start --config "$folder/config.yaml"
 grep -q 'event=allocation-used served=pair' "$folder/said" || wrong "the next start does not use it: $(<"$folder/said")"
 [[ $(workers mlp) =~ ^[24]\ $ ]] || wrong "workers of mlp: $(workers mlp)"
@@ -51,6 +86,16 @@ start --config "$folder/config.yaml" --allocation none
 grep -q allocation-used "$folder/said" && wrong "none is not none"
 stop
 kept=$(ls "$folder/cache/starling/"*.allocation)
+cp "$kept" "$folder/kept"
+printf 'models: [mlp, lenet]\nrows: [{device: "%s", batches: [64, 2]}]\n' "$core" >"$kept"
+start --config "$folder/config.yaml"
+grep -q 'event=allocation-not-used served=pair cause="model \\"mlp\\" does not load under it"' "$folder/said" &&
+        grep -q 'event=ready failed_models=0' "$folder/said" || wrong "no model without an allocation that fails: $(<"$folder/said")"
+[[ $(workers mlp) == '32 ' && $(workers lenet) == '32 ' ]] || wrong "workers of the second try: $(workers mlp), $(workers lenet)"
+"$starling" reload --name "$name" mlp || wrong "reload: status $?"
+[ "$(workers mlp)" = '32 ' ] || wrong "what was given up is used again: $(workers mlp)"
+stop
+
 printf 'models: [\n' >"$kept"
 start --config "$folder/config.yaml"
 grep -q 'event=allocation-not-used served=pair' "$folder/said" || wrong "nothing is said of a damaged one: $(<"$folder/said")"
@@ -67,6 +112,7 @@ refused() {
 refused 'missing/: No such file' optimize "$folder/models/missing/" "${quick[@]}"
 mkdir "$folder/models/empty"
 refused 'no VERSION/model.onnx' optimize "$folder/models/empty" "${quick[@]}"
+refused "--devices: \"$core\" has core ${core#cpu:}, and so has a device before it" optimize "$folder/models/pair" --devices "cpu,$core"
 refused 'not cpu, cpu:CORE' optimize "$folder/models/pair" --devices gpu:0
 printf 'models: [mlp]\nrows: [{device: "cpu:1023", batches: [1]}]\n' >"$folder/wrong.yaml"
 last() {

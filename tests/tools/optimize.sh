@@ -70,6 +70,10 @@ wait "$search" || wrong "status $? after SIGINT"
 grep -q 'interrupted: the best so far' stopped || wrong "nothing said of the interruption: $(<stopped)"
 "$starling" allocation check interrupted.yaml --costs costs.yaml || wrong "what was kept does not pass the check"
 
+code=0
+said=$("$starling" allocation chekc first.yaml --costs costs.yaml 2>&1) || code=$?
+[[ $code -eq 2 && $said == *'"chekc" is not show or check' ]] || wrong "an action that is none: $code, $said"
+
 # refused TEXT OPTION...: one line, with TEXT in it.
 refused() {
         local text=$1 code=0 said

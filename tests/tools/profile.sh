@@ -62,6 +62,51 @@ run export -o "$folder/costs.yaml"
 said=$("$starling" optimize "$folder/costs.yaml" -o "$folder/allocation.yaml" 2>&1) || wrong "optimize: $said"
 grep -q "models: \['lenet'\|models: \['mlp'" "$folder/allocation.yaml" || wrong "no allocation: $(cat "$folder/allocation.yaml")"
 
+# A model's own largest batch is that of its workers here, too.
+cp -r "$folder/models/mlp" "$folder/models/small"
+printf 'batch_max: 2\n' >"$folder/models/small/config.yaml"
+run "$folder/models/small" "${quick[@]}" --batches 2,4 --store "$folder/small.db"
+[[ $code -eq 0 && $said == *'a model has no such batch'* ]] || wrong "a batch above batch_max: $code, $said"
+run list --store "$folder/small.db"
+[[ $said == *"1 profiles, 0 stale"* ]] || wrong "what is stored of two batches: $said"
+
+# Models that are named are called so in costs, whatever their precision.
+long=$(printf 'l%.0s' {1..63})
+cp -r "$folder/models/mlp" "$folder/models/$long"
+printf 'precision: bf16\n' >"$folder/models/$long/config.yaml"
+run "$folder/models/$long" "${quick[@]}" --store "$folder/long.db"
+run export "$folder/models/$long" -o "$folder/long.yaml" --store "$folder/long.db"
+[[ $code -eq 0 ]] && grep -q "name: '$long'" "$folder/long.yaml" || wrong "costs of a long name: $code, $said"
+said=$("$starling" optimize "$folder/long.yaml" --models "$long" 2>&1) || wrong "optimize a long name: $said"
+
+# Of a model what was measured here of it: no other host's figures, no other model's, no other batch's.
+run import "$folder/one.csv" --store "$folder/mixed.db"
+{
+        printf 'host,device,model,path,precision,batch,origin,latency_p50_ns\n'
+        printf 'zzz,%s,mlp,/elsewhere,fp32,4,measured,1\nzzz,%s,mlp,/elsewhere,fp32,8,measured,1\n' "$core" "$core"
+} >"$folder/elsewhere.csv"
+run import "$folder/elsewhere.csv" --store "$folder/mixed.db"
+run export "$folder/models/mlp" --devices "$core" --batches 4,8 -o "$folder/own.yaml" --store "$folder/mixed.db"
+[[ $code -eq 0 && $(<"$folder/own.yaml") == *'batches: [4]'* && $(<"$folder/own.yaml") != *lenet* ]] &&
+        ! grep -q 'latency_ns: \[1\]' "$folder/own.yaml" || wrong "costs of mlp: $code, $said: $(<"$folder/own.yaml")"
+run export "$folder/models/mlp" --batches 2 --store "$folder/mixed.db"
+[[ $code -eq 1 && $said == *'mixed.db" has no profile of what is asked for'* ]] || wrong "export of what is not there: $code, $said"
+
+# A host of a hundred cores; what cannot be costs leaves no file.
+{
+        printf 'device,model,precision,batch,origin,latency_p50_ns\n'
+        for number in {0..99}; do printf 'cpu:%d,big,fp32,1,measured,100\n' "$number"; done
+} >"$folder/cores.csv"
+run import "$folder/cores.csv" --store "$folder/cores.db"
+run export -o "$folder/cores.yaml" --store "$folder/cores.db"
+[[ $code -eq 0 && $(grep -c 'memory_of' "$folder/cores.yaml") -eq 99 ]] || wrong "costs of a hundred cores: $code, $said"
+run export -o "$folder/none.yaml" --store "$folder/none.db"
+[[ $code -eq 1 && ! -e $folder/none.yaml ]] || wrong "costs of nothing: $code, $said"
+
+# Memory is what is available here, which is less than what the host has.
+total=$(awk '/^MemTotal:/ { printf "%.0f", $2 * 1024 / 8 * 7 }' /proc/meminfo)
+[ "$(sed -n 's/.*, memory: \([0-9]*\)}$/\1/p' "$folder/costs.yaml")" -lt "$total" ] || wrong "memory of the host: $(cat "$folder/costs.yaml")"
+
 # Intervals tell noise from differences.
 {
         printf 'device,model,precision,batch,origin,latency_p50_ns,latency_low_ns,latency_high_ns\n'
@@ -84,6 +129,8 @@ run show big --store "$folder/v100.db"
 # A changed model is stale, with those that were beside it, and measured again.
 cp "$folder/models/lenet/1/model.onnx" "$folder/lenet.onnx"
 cp "$folder/models/mlp/1/model.onnx" "$folder/models/lenet/1/model.onnx"
+run export "$folder/models/lenet"
+[[ $code -eq 1 && $said == *"no profile of what is asked for that was measured here and is not stale" ]] || wrong "export of stale: $code, $said"
 run list
 [[ $said == *"6 profiles, 4 stale"* && $said == *"STALE: the model lenet has changed: "* ]] || wrong "stale: $said"
 run "$folder/models/lenet" "${quick[@]}" --batches 4
@@ -171,7 +218,7 @@ run "$models/digits" "${quick[@]}" --store "$folder/digits.db"
 [[ $code -eq 0 && $said == *"5/5"* ]] || wrong "an ensemble: $code, $said"
 
 # Wrong usage.
-for words in "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13" "--threads 0" "--threads 65" "--threads 4..2" "--threads 1,x"; do
+for words in "--seconds 2abc" "--seconds nan" "--batch 1x" "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13" "--threads 0" "--threads 65" "--threads 4..2" "--threads 1,x"; do
         read -r -a arguments <<<"$words"
         run "$folder/models/mlp" "${arguments[@]}"
         [ "$code" -eq 2 ] || wrong "$words: $code, $said"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# To be sourced, with $starling set: a folder that goes with the script, with $folder/models to be served, and nothing of the user's;
+# To be sourced, with $starling set: a folder that goes with the script, with $folder/models, the $repository to be served, and nothing of the user's;
 # $status, which wrong() sets; a runtime $name, and what it says in $folder/said.
 folder=$(mktemp -d)
 name=tested-$$
 runtime=
+repository=$folder/models
 trap '[ -z "$runtime" ] || kill "$runtime"; wait; rm -rf "$folder"' EXIT
 export XDG_CACHE_HOME=$folder/cache XDG_DATA_HOME=$folder/data STARLING_SOCKET_DIR=$folder/run TMPDIR=$folder/tmp
 mkdir "$folder/cache" "$folder/tmp" "$folder/models"
@@ -17,7 +18,7 @@ wrong() {
 # start ARGUMENT...: a runtime that is ready
 start() {
         mkfifo "$folder/log"
-        "$starling" serve --name "$name" "$@" "$folder/models" 2>"$folder/log" &
+        "$starling" serve --name "$name" "$@" "$repository" 2>"$folder/log" &
         runtime=$!
         exec 3<"$folder/log"
         rm "$folder/log"

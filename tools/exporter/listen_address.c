@@ -61,7 +61,7 @@ static int parse(const char *text, union address *ret_address, socklen_t *ret_by
                 return sl_error_set(error, EINVAL, "\"%s\" " ADDRESS_WANTED, text);
         snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
         if (sl_value_number(colon + 1, 0, UINT16_MAX, &port, wish) < 0)
-                return sl_error_set(error, EINVAL, "\"%s\": port \"%s\" is not %s", text, colon + 1, wish);
+                return sl_error_set(error, EINVAL, "\"%s\": port \"%s\" is %s", text, colon + 1, wish);
         *ret_bytes = parse_host(host, (uint16_t)port, ret_address);
         return *ret_bytes ? 0 : sl_error_set(error, EINVAL, "\"%s\" " ADDRESS_WANTED, text);
 }

@@ -60,7 +60,7 @@ static int take_names(struct exporter *exporter, int n, char **names, struct sl_
                 return sl_error_set(error, EINVAL, "%d runtimes, at most %u", n, RUNTIMES_MAX);
         for (int i = 0; i < n; i++) {
                 if (sl_value_name(names[i], wish) < 0)
-                        return sl_error_set(error, EINVAL, "runtime \"%s\": wants %s", names[i], wish);
+                        return sl_error_set(error, EINVAL, "runtime \"%s\" is %s", names[i], wish);
                 for (int j = 0; j < i; j++)
                         if (strcmp(names[i], names[j]) == 0)
                                 return sl_error_set(error, EINVAL, "runtime \"%s\" is named twice", names[i]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,28 +100,6 @@ void text_add_seconds(struct text *text, uint64_t ns)
         text_add_bytes(text, digits, digits[n - 1] == '.' ? n - 1 : n);
 }
 
-/* Bytes of the character of UTF-8 that @at begins with; 0: it is none. Neither overlong forms nor surrogates are. */
-static size_t character_bytes(const unsigned char *at, size_t left)
-{
-        static const struct {
-                unsigned char mask, lead;
-                uint32_t least;
-        } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-
-        for (size_t form = 0; form < sizeof(forms) / sizeof(forms[0]) && form < left; form++) {
-                uint32_t code = (uint32_t)(at[0] & ~forms[form].mask);
-                bool whole = (at[0] & forms[form].mask) == forms[form].lead;
-
-                for (size_t i = 1; i <= form; i++) {
-                        whole = whole && (at[i] & 0xc0) == 0x80;
-                        code = code << 6 | (at[i] & 0x3fu);
-                }
-                if (whole)
-                        return code < forms[form].least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : form + 1;
-        }
-        return 0;
-}
-
 static void text_add_character(struct text *text, const char *at, size_t bytes)
 {
         if (bytes == 0)
@@ -137,7 +117,7 @@ void text_add_label_value(struct text *text, const char *value, size_t n)
         size_t length = strnlen(value, n);
 
         for (size_t at = 0; at < length;) {
-                size_t bytes = character_bytes((const unsigned char *)value + at, length - at);
+                size_t bytes = sl_utf8_bytes(value + at, length - at);
 
                 text_add_character(text, value + at, bytes);
                 at += bytes ? bytes : 1;

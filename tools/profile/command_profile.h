@@ -19,6 +19,6 @@ int profile_list(const struct wish *wish, struct sl_error *error);
 int profile_show(const struct wish *wish, struct sl_error *error);
 int profile_diff(const struct wish *wish, struct sl_error *error);
 
-/* The store as CSV or JSON; such files, or another store, into it. */
+/* The store, or what of it is asked for (choice.h), as CSV, JSON or costs; such files, or another store, into it. */
 int profile_export(const struct wish *wish, struct sl_error *error);
 int profile_import(const struct wish *wish, struct sl_error *error);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "choice.h"
 #include "command_profile.h"
 #include "costs.h"
 #include "costs_file.h"
 #include "freshness.h"
+#include "memory_room.h"
 #include "profile_costs.h"
 #include "profile_file.h"
 #include "profile_store.h"
@@ -147,21 +149,21 @@ static bool ends_with(const char *path, const char *ending)
         return dot && strcmp(dot, ending) == 0;
 }
 
-/* What a runtime may take of this host by default. */
+/* What a runtime may take here by default, in a container that of its control group. */
 static uint64_t memory_for_workers(void)
 {
-        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8 * 7;
+        struct sl_memory_room room;
+
+        sl_memory_room_read("", &room);
+        return room.bytes < SL_COST_BYTES_MAX ? sl_memory_room_usable(room.bytes) : SL_COST_BYTES_MAX;
 }
 
 /* For `starling optimize`. */
-static int write_costs(const struct sl_profile_list *list, FILE *stream, struct sl_error *error)
+static int write_costs(const struct sl_costs *costs, FILE *stream, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *costs = NULL;
-        int r = sl_profile_costs(list, memory_for_workers(), &costs, error);
+        int r;
 
-        if (r < 0)
-                return r;
-        fputs("# costs out of profiles; memory is seven eighths of this host's: of devices elsewhere, say what they have\n", stream);
+        fputs("# costs out of profiles; memory is what a runtime may take here: of devices elsewhere, say what they have\n", stream);
         r = sl_costs_file_write(stream, costs);
         return r < 0 ? sl_error_set(error, -r, "the costs cannot be written: %s", strerror(-r)) : 0;
 }
@@ -173,18 +175,25 @@ static int write_profiles(const struct sl_profile_list *list, bool json, FILE *s
         return r < 0 ? sl_error_set(error, -r, "the profiles cannot be written: %s", strerror(-r)) : 0;
 }
 
+/* There is a file only of what can be written to it. */
 int profile_export(const struct wish *wish, struct sl_error *error)
 {
+        SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *costs = NULL;
+        SL_CLEANUP(close_list) struct sl_profile_list all = {.n = 0};
         SL_CLEANUP(close_list) struct sl_profile_list list = {.n = 0};
         FILE *stream = stdout;
-        int r = read_store(wish, &list, error);
+        bool plain = false;
+        int r = read_store(wish, &all, error);
 
+        r = r < 0 ? r : choose_profiles(wish, &all, &list, &plain, error);
+        if (r == 0 && ends_with(wish->output, ".yaml"))
+                r = sl_profile_costs(&list, plain, memory_for_workers(), &costs, error);
         if (r < 0)
                 return r;
         if (wish->output && !(stream = fopen(wish->output, "we")))
                 return sl_error_set(error, errno, "\"%s\": %s", wish->output, strerror(errno));
-        r = ends_with(wish->output, ".yaml") ? write_costs(&list, stream, error)
-                                             : write_profiles(&list, wish->json || ends_with(wish->output, ".json"), stream, error);
+        r = costs ? write_costs(costs, stream, error)
+                  : write_profiles(&list, wish->json || ends_with(wish->output, ".json"), stream, error);
         if (wish->output && fclose(stream) != 0 && r == 0)
                 r = sl_error_set(error, errno, "\"%s\": %s", wish->output, strerror(errno));
         return r;

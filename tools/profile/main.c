@@ -21,7 +21,7 @@ struct action {
 static const struct action actions[] = {
         {"list", profile_list, 0, 0},
         {"show", profile_show, 1, 1000},
-        {"export", profile_export, 0, 0},
+        {"export", profile_export, 0, 1000},
         {"import", profile_import, 1, 1000},
         {"diff", profile_diff, 1, 2},
 };
@@ -57,20 +57,28 @@ static int end(int status, const char *text)
         return status;
 }
 
+static int run(const struct action *action, const struct wish *wish)
+{
+        struct sl_error error = {""};
+        int r;
+
+        if (action ? wish->n_names < action->n_min || wish->n_names > action->n_max : wish->n_names == 0)
+                return end(STATUS_USAGE, "wrong number of arguments; see `starling profile --help`");
+        take_signals();
+        r = action ? action->run(wish, &error) : profile_measure(wish, &stopped, &error);
+        if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+                r = sl_error_set(&error, EIO, "stdout: %s", strerror(errno));
+        return r == 0 ? STATUS_OK : end(STATUS_FAILED, error.text[0] ? error.text : strerror(-r));
+}
+
 int main(int argc, char **argv)
 {
         const struct action *action = argc > 1 ? find_action(argv[1]) : NULL;
         struct sl_error error = {""};
         struct wish wish;
         int r = wish_parse(argc - (action != NULL), argv + (action != NULL), &wish, &error);
+        int status = r < 0 ? end(STATUS_USAGE, error.text) : run(action, &wish);
 
-        if (r < 0)
-                return end(STATUS_USAGE, error.text);
-        if (action ? wish.n_names < action->n_min || wish.n_names > action->n_max : wish.n_names == 0)
-                return end(STATUS_USAGE, "wrong number of arguments; see `starling profile --help`");
-        take_signals();
-        r = action ? action->run(&wish, &error) : profile_measure(&wish, &stopped, &error);
-        if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-                r = sl_error_set(&error, EIO, "stdout: %s", strerror(errno));
-        return r == 0 ? STATUS_OK : end(STATUS_FAILED, error.text[0] ? error.text : strerror(-r));
+        wish_deinit(&wish);
+        return status;
 }

@@ -57,7 +57,12 @@ static void use_own_threads(struct sl_lower_options *lowering)
         lowering->team_size = 0;
 }
 
-/* In each precision. What the command line says goes before the model's configuration. */
+static uint32_t largest_batch(const struct wish *wish)
+{
+        return wish->batches[wish->n_batches - 1];
+}
+
+/* In each precision. What the command line says goes before the model's configuration, but a runtime has no larger batch of it. */
 static int add_model(const struct wish *wish, const struct subject *model, struct subjects *subjects, struct sl_error *error)
 {
         struct model_argument argument = {.configured = false};
@@ -68,7 +73,8 @@ static int add_model(const struct wish *wish, const struct subject *model, struc
         r = wish_lower(wish, &subject.lowering, error);
         if (r < 0)
                 return r;
-        subject.lowering.batch_max = wish->batches[wish->n_batches - 1];
+        if (subject.lowering.batch_max > largest_batch(wish))
+                subject.lowering.batch_max = largest_batch(wish);
         sl_lower_options_use_threads(&subject.lowering, wish->threads.n ? wish->threads.items[wish->threads.n - 1] : 1);
         snprintf(argument.path, sizeof(argument.path), "%s", subject.path);
         r = model_argument_settle("profile", &argument, 1, &subject.lowering, error);
@@ -106,6 +112,7 @@ static int add_file(const struct wish *wish, const char *path, struct subjects *
                 return sl_error_set(error, errno, "%s", strerror(errno));
         name_file(subject.path, subject.name, sizeof(subject.name));
         sl_lower_options_init(&subject.lowering);
+        subject.lowering.batch_max = largest_batch(wish);
         return add_model(wish, &subject, subjects, error);
 }
 

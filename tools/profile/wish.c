@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wish.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/value.h"
 #include "command_options.h"
@@ -18,7 +19,6 @@ static const struct option options[] = {PROFILE_OPTIONS(OPTION_GETOPT){0}};
 #define BATCH_MAX       1024u
 #define WIDTH_PERCENT   5.0
 #define SECONDS_DEFAULT 5.0
-#define LIST_BYTES      1024
 
 /* Strings whose meaning is looked at when all options are known to be right. */
 struct texts {
@@ -82,12 +82,10 @@ static int take(struct wish *wish, struct texts *texts, int option, const char *
 static int each_of(const char *list, int (*take_item)(struct wish *wish, const char *item, struct sl_error *error),
         struct wish *wish, struct sl_error *error)
 {
-        char copy[LIST_BYTES], *rest = copy, *item;
-        int r = 0;
+        SL_CLEANUP(sl_cleanup_free) char *copy = strdup(list);
+        char *rest = copy, *item;
+        int r = copy ? 0 : sl_error_set(error, ENOMEM, "no memory for a list of %zu bytes", strlen(list));
 
-        if (strlen(list) >= sizeof(copy))
-                return sl_error_set(error, EINVAL, "\"%.40s...\": a list of more than %d bytes", list, LIST_BYTES - 1);
-        strcpy(copy, list);
         while (r == 0 && (item = strsep(&rest, ",")))
                 r = take_item(wish, item, error);
         return r;
@@ -95,16 +93,21 @@ static int each_of(const char *list, int (*take_item)(struct wish *wish, const c
 
 static int add_device(struct wish *wish, const char *item, struct sl_error *error)
 {
-        if (wish->n_devices == WISH_DEVICES_MAX)
-                return sl_error_set(error, EINVAL, "--devices: more than %u", WISH_DEVICES_MAX);
-        int r = sl_device_let_parse(item, NULL, &wish->devices[wish->n_devices], error);
+        struct sl_device_let let, *devices;
+        int r = sl_device_let_parse(item, NULL, &let, error);
 
         if (r < 0)
                 return r;
         for (uint32_t i = 0; i < wish->n_devices; i++)
-                if (strcmp(wish->devices[i].name, wish->devices[wish->n_devices].name) == 0)
+                if (strcmp(wish->devices[i].name, let.name) == 0)
                         return 0;
-        wish->n_devices++;
+        if (wish->n_devices == WISH_DEVICES_MAX)
+                return sl_error_set(error, EINVAL, "--devices: more than %u", WISH_DEVICES_MAX);
+        devices = reallocarray(wish->devices, wish->n_devices + 1, sizeof(*devices));
+        if (!devices)
+                return sl_error_set(error, ENOMEM, "no memory for %u devices", wish->n_devices + 1);
+        wish->devices = devices;
+        wish->devices[wish->n_devices++] = let;
         return 0;
 }
 
@@ -207,6 +210,8 @@ static int read_texts(struct wish *wish, const struct texts *texts, struct sl_er
         if (r == 0)
                 r = read_real("--seconds", texts->seconds, 0.001, 3600, &wish->seconds, error);
         wish->width = percent / 100;
+        wish->devices_given = texts->devices;
+        wish->batches_given = texts->batches;
         return r < 0 ? r : read_store(wish, texts->store, error);
 }
 
@@ -221,6 +226,12 @@ int wish_parse(int argc, char **argv, struct wish *ret_wish, struct sl_error *er
         ret_wish->names = argv + optind;
         ret_wish->n_names = argc - optind;
         return read_texts(ret_wish, &texts, error);
+}
+
+void wish_deinit(struct wish *wish)
+{
+        free(wish->devices);
+        *wish = (struct wish){.n_names = 0};
 }
 
 int wish_lower(const struct wish *wish, struct sl_lower_options *lowering, struct sl_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of `starling profile`: the command line, read and checked. Plain values; strings are the command line's.
+ * What is asked of `starling profile`: the command line, read and checked. Strings are the command line's, the devices are its own.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 
 struct sl_error;
 
-#define WISH_DEVICES_MAX    16u
+#define WISH_DEVICES_MAX    ((uint32_t)CPU_SETSIZE)
 #define WISH_BATCHES_MAX    11u /* 1 to 1024 */
 #define WISH_PRECISIONS_MAX 3u
 
 struct wish {
         char **names; /* behind the options: models, files */
         int n_names;
-        struct sl_device_let devices[WISH_DEVICES_MAX];
+        struct sl_device_let *devices; /* at most WISH_DEVICES_MAX */
         uint32_t n_devices;
         uint32_t batches[WISH_BATCHES_MAX]; /* ascending */
         uint32_t n_batches;
@@ -31,6 +31,7 @@ struct wish {
         uint32_t n_precisions;
         uint32_t n_beside; /* workers of the largest combination; 1: each alone */
         bool mixed, again, json;
+        bool devices_given, batches_given; /* not the defaults */
         double width, seconds;
         char store[PATH_MAX];
         const char *output;        /* NULL: stdout */
@@ -38,8 +39,10 @@ struct wish {
         uint32_t n_lowerings;
 };
 
-/* @argv[0] is not looked at. Return: 0; -EINVAL with a text, or without one after getopt has complained. */
+/* @argv[0] is not looked at. Return: 0; -EINVAL with a text, or without one after getopt has complained; -ENOMEM. Deinit it in
+ * either case. */
 int wish_parse(int argc, char **argv, struct wish *ret_wish, struct sl_error *error);
+void wish_deinit(struct wish *wish);
 
 /* Gives the options of the command line to @lowering. Return: 0; -EINVAL with the text. */
 int wish_lower(const struct wish *wish, struct sl_lower_options *lowering, struct sl_error *error);

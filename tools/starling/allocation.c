@@ -45,9 +45,10 @@ static int parse(int argc, char **argv, struct wish *ret_wish, struct sl_error *
                 return -EINVAL;
         ret_wish->action = argv[optind];
         ret_wish->file = argv[optind + 1];
-        if (strcmp(ret_wish->action, "check") == 0 && !ret_wish->costs)
-                return sl_error_set(error, EINVAL, "check needs --costs FILE");
-        return strcmp(ret_wish->action, "show") == 0 || ret_wish->costs ? 0 : -EINVAL;
+        bool check = strcmp(ret_wish->action, "check") == 0;
+        if (!check && strcmp(ret_wish->action, "show") != 0)
+                return sl_error_set(error, EINVAL, "\"%s\" is not show or check", ret_wish->action);
+        return check && !ret_wish->costs ? sl_error_set(error, EINVAL, "check needs --costs FILE") : 0;
 }
 
 static void memory_print(const struct sl_problem *problem, const struct sl_matrix *matrix)

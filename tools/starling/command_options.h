@@ -21,7 +21,7 @@
 
 #define MODELS_OPTIONS(X)                                                                                                          \
         X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")                                         \
-        X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
+        X(JSON, "json", 0, NULL, "an array of objects instead of text")                                                            \
         X(VERBOSE, "verbose", 0, NULL, "what each worker takes, too")
 
 #define ADMINISTER_OPTIONS(X) X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")

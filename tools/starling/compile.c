@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -47,6 +49,20 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
         return 0;
 }
 
+/* Where @path leads: a link stays one. What is there and is no regular file, a device or a pipe, is left alone. */
+static int find_place(const char *path, char ret_place[PATH_MAX], struct sl_error *error)
+{
+        struct stat status;
+
+        if (lstat(path, &status) < 0 && errno == ENOENT)
+                return snprintf(ret_place, PATH_MAX, "%s", path) < PATH_MAX
+                               ? 0
+                               : sl_error_set(error, ENAMETOOLONG, "\"%s\": longer than %d bytes", path, PATH_MAX - 1);
+        if (stat(path, &status) < 0 || !realpath(path, ret_place))
+                return sl_error_set(error, errno, "\"%s\": %s", path, strerror(errno));
+        return S_ISREG(status.st_mode) ? 0 : sl_error_set(error, EINVAL, "\"%s\" is no regular file", path);
+}
+
 static int copy(int from, int to)
 {
         struct stat status;
@@ -54,25 +70,37 @@ static int copy(int from, int to)
         if (fstat(from, &status) < 0)
                 return -errno;
         for (off_t at = 0; at < status.st_size;) {
-                if (sendfile(to, from, &at, (size_t)(status.st_size - at)) <= 0)
-                        return -EIO;
+                ssize_t n = sendfile(to, from, &at, (size_t)(status.st_size - at));
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
         }
         return 0;
+}
+
+/* The rights of a file that is made in the usual way; of mkstemp() it has its user's alone. */
+static int set_rights(int fd)
+{
+        mode_t mask = umask(0);
+
+        umask(mask);
+        return fchmod(fd, 0666 & ~mask) < 0 ? -errno : 0;
 }
 
 /* Whole or not at all: under another name until it is complete. */
 static int keep(int plan_fd, const char *path, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        char under_way[4096];
+        char under_way[PATH_MAX + 8];
         int r;
 
-        if (snprintf(under_way, sizeof(under_way), "%s.XXXXXX", path) >= (int)sizeof(under_way))
-                return sl_error_set(error, ENAMETOOLONG, "\"%s\": longer than %zu bytes", path, sizeof(under_way) - 8);
+        snprintf(under_way, sizeof(under_way), "%s.XXXXXX", path);
         fd = mkstemp(under_way);
         if (fd < 0)
                 return sl_error_set(error, errno, "\"%s\": %s", under_way, strerror(errno));
         r = copy(plan_fd, fd);
+        if (r == 0)
+                r = set_rights(fd);
         if (r == 0 && rename(under_way, path) < 0)
                 r = -errno;
         if (r == 0)
@@ -87,6 +115,7 @@ int command_compile(int argc, char **argv)
         SL_CLEANUP(sl_cleanup_fd) int base_fd = -1;
         struct sl_error error = {""};
         struct wish wish = {0};
+        char place[PATH_MAX];
         int r;
 
         sl_lower_options_init(&wish.lowering);
@@ -94,6 +123,8 @@ int command_compile(int argc, char **argv)
                 return error.text[0] ? complain(STATUS_USAGE, "compile", "%s", error.text) : complain_usage("compile");
         if (wish.base && (base_fd = open(wish.base, O_RDONLY | O_CLOEXEC)) < 0)
                 return complain(STATUS_FAILED, "compile", "\"%s\": %s", wish.base, strerror(errno));
+        if (find_place(wish.output, place, &error) < 0)
+                return complain(STATUS_FAILED, "compile", "%s", error.text);
         r = sl_compile(
                 &(struct sl_compile_options){
                         .model_path = wish.model, .lowering = &wish.lowering, .base_fd = wish.base ? base_fd : 0},
@@ -101,7 +132,7 @@ int command_compile(int argc, char **argv)
         if (r == 0 && error.text[0])
                 fprintf(stderr, "starling compile: warning: %s\n", error.text);
         if (r == 0)
-                r = keep(fd, wish.output, &error);
+                r = keep(fd, place, &error);
         if (r == 0 && !wish.base)
                 note_if_slower("compile", fd, &wish.lowering);
         return r == 0 ? STATUS_OK : complain(STATUS_FAILED, "compile", "%s", error.text);

@@ -151,7 +151,8 @@ static const char command_top_text[] =
         "NO_COLOR in the environment leaves out the colours. For a script or a log there is `starling stats --watch`.";
 
 static const char command_postmortem_text[] =
-        "Reads the flight recorder of a runtime: the last requests, 4096 with a stats page of 16 MiB, in flight or ended. Of each: "
+        "Reads the flight recorder of a runtime: the requests in flight and, of those that have ended, the last 256 at least, as "
+        "far as its records go: 4096 with a stats page of 16 MiB. Of each: "
         "its client, queue pair, model, samples, the stage that it was in and since when, which workers had pieces of it, how long "
         "each stage took, and how it ended. It works after any crash, also after SIGKILL, until a runtime of the name starts "
         "again; copy the file to keep it. A runtime that lives is shown as it is now.\n"
@@ -184,8 +185,11 @@ static const char command_optimize_text[] =
         "Of a FOLDER of a repository, an ensemble or one model, what its members cost on this host is measured first (`starling "
         "profile`, which keeps it), on --devices, by default each core, in --batches. Then the best --confirm allocations are measured "
         "by a runtime that serves the ensemble under each of them, beside what is configured, and the answer is the best of those. It "
-        "says how far computed and measured are apart. What is better than what is configured is kept beside the compiled plans, and "
-        "the next `starling serve` uses it, unless `allocation: none` says otherwise; the same question is answered from there.\n"
+        "says how far computed and measured are apart. What was measured to be better than what is configured, or with --confirm 0 "
+        "what was computed, is kept beside the compiled plans, and the next `starling serve` uses it, unless `allocation: none` says "
+        "otherwise; the same question is answered from there. Interrupted before all were measured, nothing is kept. A runtime of "
+        "another user, with another `cache.directory`, or with `model_defaults`, looks elsewhere (`no-allocation-kept` in its log): "
+        "what -o writes is for its `allocation: FILE`.\n"
         "\n"
         "COSTS.yaml has devices, models, and for each model, class of devices and batch size its latency, transfer and workspace, "
         "and whether they were measured, published or derived:\n"
@@ -265,12 +269,14 @@ static const char command_profile_text[] =
         "cache of plans, and memory. A worker is one thread, or with --threads a team of as many, "
         "each on a core of its own; of several on one let each has the next cores of it. "
         "It repeats until the 95 % interval of the median is narrow enough, or the time is over, which is then said, and looks before and "
-        "after each whether the machine is the same. What is stored and not stale is not measured again: after an interruption the "
+        "after each whether the machine is the same. Batches above the batch_max of a folder's model are left out. "
+        "What is stored and not stale is not measured again: after an interruption the "
         "same command goes on.\n"
         "\n"
         "    list                what is stored, and what of it is stale and why\n"
         "    show MODEL...       all that is known of these, each figure with its origin\n"
-        "    export [-o FILE]    as CSV or JSON, or FILE.yaml as costs for `starling optimize`\n"
+        "    export [MODEL...]   as CSV or JSON, or to FILE.yaml as costs for `starling optimize`: all, or of these files and "
+        "folders what was measured here and is not stale; with --devices or --batches no others\n"
         "    import FILE...      what export wrote, tables of others, or a store\n"
         "    diff FILE [FILE]    what differs (from the store), and what of that is noise by the intervals\n"
         "\n"
@@ -279,7 +285,8 @@ static const char command_profile_text[] =
 
 static const char command_compile_text[] =
         "Compiles a model into a plan file, in a child process with the limits that the runtime sets "
-        "its compilers: what it refuses, the runtime refuses, too.";
+        "its compilers: what it refuses, the runtime refuses, too. The plan replaces a file only when it is whole; a link stays one, "
+        "and a device or a pipe is refused.";
 
 static const char command_compiler_text[] =
         "Not for people: the runtime starts it for each model, without files, network or privileges.";

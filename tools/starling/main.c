@@ -5,6 +5,7 @@
 #include "command.h"
 #include "describe.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -108,7 +109,7 @@ static bool asks_help(int argc, char **argv)
         return false;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
         const char *name = argc > 1 ? argv[1] : "";
         bool wants_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
@@ -125,4 +126,20 @@ int main(int argc, char **argv)
                 complain(STATUS_USAGE, "", "no command \"%s\"", name);
         print_help(stderr);
         return STATUS_USAGE;
+}
+
+/* What was printed has to have arrived. A reader that left has read what it wanted. */
+static int flush_output(const char *name)
+{
+        errno = 0;
+        if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+                return STATUS_OK;
+        return complain(STATUS_FAILED, name, "standard output: %s", strerror(errno ? errno : EIO));
+}
+
+int main(int argc, char **argv)
+{
+        int status = run_command(argc, argv);
+
+        return status == STATUS_OK ? flush_output(argv[1]) : status;
 }

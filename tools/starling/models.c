@@ -3,6 +3,7 @@
  * `starling models`: the catalogue. With --verbose also what each worker of a model takes, from the statistics of the same runtime.
  */
 #include "base/error.h"
+#include "base/utf8.h"
 #include "command.h"
 #include "session.h"
 #include "snapshot.h"
@@ -15,7 +16,8 @@
 
 static const struct option options[] = {MODELS_OPTIONS(OPTION_GETOPT){0}};
 
-#define MODELS_MAX 1024
+#define MODELS_MAX    1024
+#define SOCKET_SUFFIX ".sock"
 
 static const char *state_name(enum starling_model_state state)
 {
@@ -40,10 +42,12 @@ static int compare_names(const void *a, const void *b)
 static json_t *port_json(const struct starling_port *port)
 {
         json_t *shape = json_array();
+        char name[STARLING_NAME_BYTES];
 
         for (uint32_t i = 0; i < port->rank; i++)
                 json_array_append_new(shape, port->dims[i] < 0 ? json_null() : json_integer(port->dims[i]));
-        return json_pack("{s:s, s:s, s:o}", "name", port->name, "dtype", starling_dtype_name(port->dtype), "shape", shape);
+        return json_pack("{s:s, s:s, s:o}", "name", sl_utf8_clean(port->name, name, sizeof(name)), "dtype",
+                starling_dtype_name(port->dtype), "shape", shape);
 }
 
 static json_t *ports_json(const struct starling_port *ports, uint32_t n)
@@ -82,6 +86,7 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
                 state_name(entry->state), "ensemble", entry->ensemble);
         struct starling_error error = {""};
         struct starling_model *model;
+        char reason[sizeof(error.text)];
 
         if (starling_model_open(client, entry->name, &model, &error) == 0) {
                 const struct starling_model_info *info = starling_model_describe(model);
@@ -92,7 +97,7 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
                 json_object_set_new(object, "segment_samples", json_integer(info->segment_samples));
                 starling_model_close(model);
         } else if (entry->state == STARLING_MODEL_FAILED) {
-                json_object_set_new(object, "reason", json_string(error.text));
+                json_object_set_new(object, "reason", json_string(sl_utf8_clean(error.text, reason, sizeof(reason))));
         }
         if (stats)
                 json_object_set_new(object, "workers", workers_json(stats, entry->name));
@@ -114,7 +119,10 @@ static void print_json(
 /* "image float32 [N,1,8,8]" */
 static void print_port(const struct starling_port *port)
 {
-        printf(" %s %s [%s", port->name, starling_dtype_name(port->dtype), !port->rank && port->dims[0] < 0 ? "..." : "");
+        char name[STARLING_NAME_BYTES];
+
+        printf(" %s %s [%s", sl_utf8_clean(port->name, name, sizeof(name)), starling_dtype_name(port->dtype),
+                !port->rank && port->dims[0] < 0 ? "..." : "");
         for (uint32_t i = 0; i < port->rank; i++) {
                 const char *comma = i ? "," : "";
 
@@ -152,6 +160,7 @@ static void print_text(
         for (int i = 0; i < n; i++) {
                 struct starling_error error = {""};
                 struct starling_model *model;
+                char reason[sizeof(error.text)];
 
                 printf("%-24s %-8s", entries[i].name, state_name(entries[i].state));
                 if (entries[i].ensemble)
@@ -168,7 +177,7 @@ static void print_text(
                                 print_port(&info->outputs[k]);
                         starling_model_close(model);
                 } else if (entries[i].state == STARLING_MODEL_FAILED) {
-                        printf(" %s", error.text);
+                        printf(" %s", sl_utf8_clean(error.text, reason, sizeof(reason)));
                 }
                 putchar('\n');
                 if (stats)
@@ -192,11 +201,27 @@ static int print_models(const char *command, struct starling_client *client, con
         return n < 0 ? complain(STATUS_FAILED, command, "the catalogue cannot be read") : STATUS_OK;
 }
 
+/* A stats page is found by the runtime's name, and so is the socket of a path: FOLDER/NAME.sock. */
+static const char *name_of_runtime(const char *name, char ret_name[STARLING_NAME_BYTES])
+{
+        const char *slash = strrchr(name, '/');
+        size_t bytes;
+
+        if (!slash)
+                return name;
+        bytes = strlen(slash + 1);
+        if (bytes > strlen(SOCKET_SUFFIX) && !strcmp(slash + 1 + bytes - strlen(SOCKET_SUFFIX), SOCKET_SUFFIX))
+                bytes -= strlen(SOCKET_SUFFIX);
+        snprintf(ret_name, STARLING_NAME_BYTES, "%.*s", (int)bytes, slash + 1);
+        return ret_name;
+}
+
 static int print_with_workers(const char *command, struct starling_client *client, const struct session_arguments *arguments)
 {
         struct sl_error error = {""};
         struct snapshot *stats;
-        int result = snapshot_of(arguments->name ? arguments->name : "starling", &stats, &error);
+        char name[STARLING_NAME_BYTES];
+        int result = snapshot_of(name_of_runtime(arguments->name ? arguments->name : "starling", name), &stats, &error);
 
         if (result < 0)
                 return complain(session_status(result), command, "%s", error.text[0] ? error.text : strerror(-result));

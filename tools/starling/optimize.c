@@ -162,12 +162,15 @@ static int confirm(const struct optimize_wish *wish, const struct optimize_task 
 
 static void confirmed_print(const struct confirmed *confirmed)
 {
-        if (!confirmed->n)
-                return;
-        printf("measured    %.1f samples a second, relative standard deviation %.1f %%; of %u, computed and measured are at most "
-               "%.1f %% apart\n",
-                confirmed->throughput, confirmed->rsd * 100, confirmed->n, confirmed->apart * 100);
-        if (!confirmed->is_better)
+        if (confirmed->n)
+                printf("measured    %.1f samples a second, relative standard deviation %.1f %%; of %u, computed and measured are "
+                       "at most %.1f %% apart\n",
+                        confirmed->throughput, confirmed->rsd * 100, confirmed->n, confirmed->apart * 100);
+        if (confirmed->interrupted)
+                puts("            interrupted before all were measured: nothing is kept");
+        else if (confirmed->tried && !confirmed->n)
+                printf("            none of %u fits in the runtime's memory: nothing is kept\n", confirmed->tried);
+        else if (confirmed->n && !confirmed->is_better)
                 printf("            it is not better than what is configured, %.1f: nothing is kept\n", confirmed->configured);
 }
 
@@ -211,6 +214,22 @@ static void origin_begin(const struct optimize_wish *wish, const struct optimize
                 ensemble->name, sl_objective_names[wish->objective], wish->load, wish->headroom, ensemble->rows, ensemble->digest);
 }
 
+/* What nobody wanted to be confirmed is kept as it was computed; what was to be, only if it was. */
+static bool is_confirmed(const struct confirmed *confirmed)
+{
+        return !confirmed->interrupted && (!confirmed->tried || confirmed->is_better);
+}
+
+static int kept_print(struct sl_error *error)
+{
+        char folder[PATH_MAX];
+        int r = sl_cache_folder_default(folder, error);
+
+        if (r == 0)
+                printf("kept        for the next start of `starling serve`, in %s\n", folder);
+        return r;
+}
+
 /* Of a search that ended by itself; what was pinned or forbidden is nobody else's wish. */
 static int keep(const struct optimize_wish *wish, const struct optimize_task *task, const struct optimize_ensemble *ensemble,
         const struct found *found, struct sl_error *error)
@@ -219,7 +238,7 @@ static int keep(const struct optimize_wish *wish, const struct optimize_task *ta
         char origin[SL_ALLOCATION_ORIGIN_BYTES];
         size_t used;
 
-        if (wish->n_pins || wish->forbid || found->optimum.stopped || (found->confirmed.n && !found->confirmed.is_better))
+        if (wish->n_pins || wish->forbid || found->optimum.stopped || !is_confirmed(&found->confirmed))
                 return 0;
         if (sl_allocation_of(task->costs, found->matrix, &allocation) < 0)
                 return sl_error_set(error, ENOMEM, "out of memory");
@@ -230,9 +249,7 @@ static int keep(const struct optimize_wish *wish, const struct optimize_task *ta
         else
                 snprintf(origin + used, sizeof(origin) - used, "%.1f computed", found->optimum.score);
         int r = sl_allocation_cache_put(NULL, ensemble->cache_name, allocation, origin, error);
-        if (r == 0)
-                printf("kept        for the next start of `starling serve`\n");
-        return r;
+        return r < 0 ? r : kept_print(error);
 }
 
 /* An answer to the same question, out of the cache. Return: 1; 0 there is none; -errno. */

@@ -146,6 +146,7 @@ static int confirm_all(const struct optimize_task *task, const struct sl_search 
                 struct sl_bench_result measured;
 
                 snprintf(candidate.name, sizeof(candidate.name), "%u", i + 1);
+                confirmed->tried++;
                 r = measure(search, &candidate, live, &measured, error);
                 if (r < 0)
                         break;
@@ -189,9 +190,8 @@ int optimize_confirm(const struct optimize_task *task, const struct optimize_ens
                 .seconds = seconds,
         };
         r = sl_live_bench_new(&task->problem, &options, &live, error);
-        if (r < 0)
-                return r;
-        r = confirm_all(task, search, ranked, n < k ? n : k, live, best, ret_confirmed, error);
+        r = r < 0 ? r : confirm_all(task, search, ranked, n < k ? n : k, live, best, ret_confirmed, error);
+        ret_confirmed->interrupted = r < 0 && sl_bench_interrupted();
         if (r == 0 && baselines)
                 r = confirm_baselines(task, search, live, error);
         return r < 0 && sl_bench_interrupted() ? 0 : r;

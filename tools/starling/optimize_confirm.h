@@ -20,13 +20,14 @@ struct confirmed {
         double apart;                  /* the largest difference to what was computed, of those that were measured */
         double configured;             /* the throughput without any allocation */
         bool is_better;                /* than without any, by the objective */
-        uint32_t n;                    /* measured */
+        bool interrupted;              /* before all were measured */
+        uint32_t tried, n;             /* those that were to be measured, and those that were: the others did not fit */
 };
 
 /*
  * @ranking (ranking.h): at most @k of it, each in rounds of @seconds; behind them the @baselines, which
  * are only printed. @best becomes the best by what was measured, and stays what
- * it is where none was. Interrupted it ends with those that were. Return: 0; -errno with text.
+ * it is where none was. Interrupted it ends with those that were, and says so. Return: 0; -errno with text.
  */
 int optimize_confirm(const struct optimize_task *task, const struct optimize_ensemble *ensemble, const struct sl_search *search,
         const struct sl_bench *ranking, uint32_t k, double seconds, bool baselines, struct sl_matrix *best,

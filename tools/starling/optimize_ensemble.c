@@ -17,9 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define COSTS_FILE "costs.yaml"
+
 SL_DEFINE_CLEANUP(struct sl_repository_scan *, sl_repository_scan_free)
 
-/* ---- what is in the folder ---- */
+/* ---- what is in the folder, and the devices ---- */
 
 /* `starling profile` measures workers on cores. */
 static int check_device(const struct sl_model_spec *specs, uint32_t n, const char *name, struct sl_error *error)
@@ -28,6 +30,18 @@ static int check_device(const struct sl_model_spec *specs, uint32_t n, const cha
                 if (strcmp(specs[i].name, name) == 0 && specs[i].on_gpu)
                         return sl_error_set(error, EINVAL,
                                 "model \"%s\": its device is a GPU, and what workers cost there is not measured: give COSTS.yaml", name);
+        return 0;
+}
+
+/* One more behind the comma. Return: 0; -ENOMEM with text. */
+static int list_add(char **list, const char *word, struct sl_error *error)
+{
+        char *longer = NULL;
+
+        if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? "," : "", word) < 0)
+                return sl_error_set(error, ENOMEM, "out of memory");
+        free(*list);
+        *list = longer;
         return 0;
 }
 
@@ -40,18 +54,15 @@ static int take_members(struct optimize_ensemble *ensemble, const struct sl_mode
                 return sl_error_set(error, E2BIG, "%u members, at most %u", n, ENSEMBLE_MEMBERS_MAX);
         for (uint32_t i = 0; i < n; i++) {
                 const char *name = spec->path ? spec->name : spec->members[i];
-                char *longer = NULL;
                 int r = check_device(specs, n_specs, name, error);
 
+                r = r < 0 ? r : list_add(&ensemble->columns, name, error);
                 if (r < 0)
                         return r;
                 ensemble->members[i] = strdup(name);
-                if (!ensemble->members[i] || asprintf(&longer, "%s%s%s", ensemble->columns ? ensemble->columns : "",
-                                                     ensemble->columns ? "," : "", name) < 0)
+                if (!ensemble->members[i])
                         return sl_error_set(error, ENOMEM, "out of memory");
                 ensemble->n_members++;
-                free(ensemble->columns);
-                ensemble->columns = longer;
         }
         return 0;
 }
@@ -76,35 +87,49 @@ static int scan(struct optimize_ensemble *ensemble, struct sl_error *error)
 }
 
 /* "cpu:0,cpu:1" */
-static char *each_core(void)
+static int add_each_core(struct optimize_ensemble *ensemble, struct sl_error *error)
 {
         cpu_set_t cores;
-        char *text = NULL;
+        char name[32];
+        int r = 0;
 
         CPU_ZERO(&cores);
         sched_getaffinity(0, sizeof(cores), &cores);
-        for (int core = 0; core < CPU_SETSIZE; core++) {
-                char *longer = NULL;
-
+        for (int core = 0; core < CPU_SETSIZE && r == 0; core++) {
                 if (!CPU_ISSET(core, &cores))
                         continue;
-                if (asprintf(&longer, "%s%scpu:%d", text ? text : "", text ? "," : "", core) < 0)
-                        longer = NULL;
-                free(text);
-                text = longer;
+                snprintf(name, sizeof(name), "cpu:%d", core);
+                r = list_add(&ensemble->rows, name, error);
         }
-        return text;
+        return r;
 }
 
-static int check_devices(const char *devices, struct sl_error *error)
+/* A row computes beside the others: no two have a core in common. @taken: of those before. */
+static int check_overlap(const struct sl_device_let *let, cpu_set_t *taken, struct sl_error *error)
+{
+        for (int core = 0; core < CPU_SETSIZE; core++)
+                if (CPU_ISSET(core, &let->cores) && CPU_ISSET(core, taken))
+                        return sl_error_set(
+                                error, EINVAL, "--devices: \"%s\" has core %d, and so has a device before it", let->name, core);
+        CPU_OR(taken, taken, &let->cores);
+        return 0;
+}
+
+/* By the names that profiles have for them. */
+static int add_devices(struct optimize_ensemble *ensemble, const char *devices, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) char *words = strdup(devices);
         struct sl_device_let let;
+        cpu_set_t taken;
         char *rest = NULL;
         int r = words ? 0 : sl_error_set(error, ENOMEM, "out of memory");
 
-        for (char *word = words ? strtok_r(words, ",", &rest) : NULL; word && r == 0; word = strtok_r(NULL, ",", &rest))
+        CPU_ZERO(&taken);
+        for (char *word = words ? strtok_r(words, ",", &rest) : NULL; word && r == 0; word = strtok_r(NULL, ",", &rest)) {
                 r = sl_device_let_parse(word, NULL, &let, error);
+                r = r < 0 ? r : check_overlap(&let, &taken, error);
+                r = r < 0 ? r : list_add(&ensemble->rows, let.name, error);
+        }
         return r;
 }
 
@@ -119,10 +144,9 @@ int optimize_ensemble_init(struct optimize_ensemble *ensemble, const char *folde
         if (snprintf(ensemble->name, sizeof(ensemble->name), "%s", slash + 1) >= (int)sizeof(ensemble->name))
                 return sl_error_set(error, EINVAL, "\"%s\": a name of more than %zu bytes", slash + 1, sizeof(ensemble->name) - 1);
         *(slash == ensemble->repository ? slash + 1 : slash) = 0;
-        ensemble->rows = devices ? strdup(devices) : each_core();
-        if (!ensemble->rows)
-                return sl_error_set(error, ENOMEM, "out of memory");
-        int r = check_devices(ensemble->rows, error);
+        int r = devices ? add_devices(ensemble, devices, error) : add_each_core(ensemble, error);
+        if (r == 0 && !ensemble->rows)
+                r = sl_error_set(error, EINVAL, "--devices: none is named");
         return r < 0 ? r : scan(ensemble, error);
 }
 
@@ -173,28 +197,32 @@ static int run_command(const char *const *argv, struct sl_error *error)
 static int make_folder(struct optimize_ensemble *ensemble, struct sl_error *error)
 {
         const char *base = getenv("TMPDIR");
+        char folder[PATH_MAX - sizeof("/" COSTS_FILE)];
 
-        snprintf(ensemble->folder, sizeof(ensemble->folder), "%.30s/starling-optimize-XXXXXX", base && *base ? base : "/tmp");
-        if (!mkdtemp(ensemble->folder)) {
-                int r = sl_error_set(error, errno, "\"%s\": %s", ensemble->folder, strerror(errno));
-
-                ensemble->folder[0] = 0;
-                return r;
-        }
-        snprintf(ensemble->costs, sizeof(ensemble->costs), "%s/costs.yaml", ensemble->folder);
+        base = base && *base ? base : "/tmp";
+        if (snprintf(folder, sizeof(folder), "%s/starling-optimize-XXXXXX", base) >= (int)sizeof(folder))
+                return sl_error_set(
+                        error, ENAMETOOLONG, "TMPDIR: a path of %zu bytes, which leaves no room for a folder in it", strlen(base));
+        if (!mkdtemp(folder))
+                return sl_error_set(error, errno, "\"%s\": %s", folder, strerror(errno));
+        strcpy(ensemble->folder, folder);
+        snprintf(ensemble->costs, sizeof(ensemble->costs), "%s/" COSTS_FILE, folder);
         return 0;
 }
 
-/* FNV-1a. */
+/* FNV-1a, of lines without a memory: what is available changes all the time, and what was measured does not. */
 static int digest_file(const char *path, uint64_t *ret_digest, struct sl_error *error)
 {
         FILE *file = fopen(path, "re");
+        SL_CLEANUP(sl_cleanup_free) char *line = NULL;
         uint64_t digest = 0xcbf29ce484222325u;
+        size_t room = 0;
 
         if (!file)
                 return sl_error_set(error, errno, "\"%s\": %s", path, strerror(errno));
-        for (int c; (c = getc(file)) != EOF;)
-                digest = (digest ^ (unsigned char)c) * 0x100000001b3u;
+        while (getline(&line, &room, file) > 0)
+                for (const char *c = strstr(line, ", memory: ") ? "" : line; *c; c++)
+                        digest = (digest ^ (unsigned char)*c) * 0x100000001b3u;
         fclose(file);
         *ret_digest = digest;
         return 0;
@@ -211,6 +239,9 @@ int optimize_ensemble_measure(
                   : run_command((const char *const[]){"starling", "profile", "--devices", ensemble->rows, "--batches", batches,
                                         "--seconds", most, folder, NULL},
                             error);
-        r = r < 0 ? r : run_command((const char *const[]){"starling", "profile", "export", "-o", ensemble->costs, NULL}, error);
+        r = r < 0 ? r
+                  : run_command((const char *const[]){"starling", "profile", "export", "--devices", ensemble->rows, "--batches",
+                                        batches, "-o", ensemble->costs, folder, NULL},
+                            error);
         return r < 0 ? r : digest_file(ensemble->costs, &ensemble->digest, error);
 }

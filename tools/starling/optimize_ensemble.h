@@ -21,8 +21,8 @@ struct optimize_ensemble {
         char *columns; /* the same, with "," between them */
         char *rows;    /* the devices */
         char cache_name[SL_CACHE_NAME_BYTES];
-        char folder[64], costs[96]; /* a folder and a file that nobody wants afterwards; "": none */
-        uint64_t digest;            /* of the costs */
+        char folder[PATH_MAX], costs[PATH_MAX]; /* a folder and a file that nobody wants afterwards; "": none */
+        uint64_t digest;                        /* of the costs */
 };
 
 /* @devices NULL: each core of this process. Return: 0; -errno with text: no folder of a repository, or one that cannot be served.

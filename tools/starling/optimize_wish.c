@@ -6,6 +6,7 @@
 #include "command_options.h"
 #include "costs_file.h"
 #include "ranking.h"
+#include "worker_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +227,7 @@ static int pin_put(struct optimize_task *task, const char *text, struct sl_error
         return r;
 }
 
-static int constraints_init(struct optimize_task *task, double headroom, struct sl_error *error)
+static int constraints_init(struct optimize_task *task, double headroom, uint32_t workers_max, struct sl_error *error)
 {
         size_t n_cells = (size_t)task->costs->n_devices * task->costs->n_models;
 
@@ -236,7 +237,7 @@ static int constraints_init(struct optimize_task *task, double headroom, struct 
                 return sl_error_set(error, ENOMEM, "out of memory");
         for (size_t i = 0; i < n_cells; i++)
                 task->pinned[i] = SL_CELL_FREE;
-        task->problem = (struct sl_problem){task->costs, headroom, task->forbidden, task->pinned};
+        task->problem = (struct sl_problem){task->costs, headroom, task->forbidden, task->pinned, workers_max};
         return 0;
 }
 
@@ -264,7 +265,7 @@ int optimize_task_init(struct optimize_task *task, const struct optimize_wish *w
         *task = (struct optimize_task){.costs = NULL};
         int r = sl_costs_file_read(wish->costs_path, &all, error);
         r = r < 0 ? r : costs_pick(all, wish, &task->costs, error);
-        r = r < 0 ? r : constraints_init(task, wish->headroom, error);
+        r = r < 0 ? r : constraints_init(task, wish->headroom, wish->is_folder ? SL_WORKERS_MAX : 0, error);
         r = r < 0 ? r : constraints_take(task, wish, error);
         if (r < 0)
                 optimize_task_deinit(task);
@@ -283,7 +284,7 @@ int optimize_task_extend(struct optimize_task *ret_task, const struct optimize_t
         r = r < 0 ? r : picks_add(devices, "devices", device, 1, error);
         r = r < 0 ? r : picks_take(costs, sl_costs_find_model, "models", NULL, costs->n_models, models, error);
         r = r < 0 ? r : sl_costs_select(costs, devices->indices, devices->n, models->indices, models->n, &ret_task->costs, error);
-        r = r < 0 ? r : constraints_init(ret_task, task->problem.headroom, error);
+        r = r < 0 ? r : constraints_init(ret_task, task->problem.headroom, task->problem.workers_max, error);
         if (r < 0) {
                 optimize_task_deinit(ret_task);
                 return r;

@@ -6,6 +6,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/value.h"
 #include "command.h"
 #include "command_options.h"
 #include "compile.h"
@@ -35,6 +36,10 @@ enum { OPTIONS = OPTIONS_BEGIN, PROFILE_OPTIONS(OPTION_ID) };
 
 static const struct option options[] = {PROFILE_OPTIONS(OPTION_GETOPT){0}};
 
+#define BATCH_MAX   1024u
+#define SECONDS_MIN 0.001
+#define SECONDS_MAX 3600.0
+
 struct wish {
         const char *path, *trace;
         struct model_argument model;
@@ -48,14 +53,18 @@ struct wish {
 
 static int take(struct wish *wish, int option, const char *value, struct sl_error *error)
 {
+        char text[SL_WISH_BYTES];
+        uint64_t batch;
+
         switch (option) {
         case OPTION_NODES:
                 wish->nodes = true;
                 return 0;
         case OPTION_BATCH:
-                wish->batch = (uint32_t)strtoul(value, NULL, 10);
-                wish->lowering.batch_max = wish->batch;
-                return wish->batch >= 1 && wish->batch <= 1024 ? 0 : -EINVAL;
+                if (sl_value_number(value, 1, BATCH_MAX, &batch, text) < 0)
+                        return sl_error_set(error, EINVAL, "--batch: \"%s\" is %s", value, text);
+                wish->lowering.batch_max = wish->batch = (uint32_t)batch;
+                return 0;
         case OPTION_THREADS:
                 wish->threads = value;
                 return 0;
@@ -66,8 +75,9 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 wish->trace = value;
                 return 0;
         case OPTION_SECONDS:
-                wish->seconds = strtod(value, NULL);
-                return wish->seconds > 0 && wish->seconds <= 3600 ? 0 : -EINVAL;
+                if (sl_value_real(value, SECONDS_MIN, SECONDS_MAX, &wish->seconds, text) < 0)
+                        return sl_error_set(error, EINVAL, "--seconds: \"%s\" is %s", value, text);
+                return 0;
         case OPTION_DEVICES:
         case OPTION_BATCHES:
         case OPTION_PRECISIONS:

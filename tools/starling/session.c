@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session.h"
+#include "base/exit_status.h"
 #include "command.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 int session_parse(int argc, char **argv, const struct option *options, int min, int max, struct session_arguments *ret_arguments)
@@ -31,19 +31,7 @@ int session_parse(int argc, char **argv, const struct option *options, int min, 
 
 int session_status(int result)
 {
-        switch (-result) {
-        case 0:
-                return STATUS_OK;
-        case ENOENT:
-        case ECONNREFUSED:
-        case ETIMEDOUT:
-                return STATUS_NOBODY;
-        case EACCES:
-        case EPERM:
-                return STATUS_REFUSED;
-        default:
-                return STATUS_FAILED;
-        }
+        return sl_exit_status_of(result); /* STATUS_NOBODY, STATUS_REFUSED */
 }
 
 int session_open(const char *command, const struct session_arguments *arguments, enum starling_role role,

@@ -212,8 +212,9 @@ static int turn(struct watching *watching)
                 status = look(watching);
         if (watching->follow.state == FOLLOW_GONE)
                 say_gone(watching);
-        fflush(stdout);
-        return ferror(stdout) ? STATUS_FAILED : status;
+        if (fflush(stdout) == 0 && !ferror(stdout))
+                return status;
+        return errno == EPIPE ? STATUS_FAILED : complain(STATUS_FAILED, "stats", "standard output: %s", strerror(errno));
 }
 
 static void pause_until(uint64_t ns)

@@ -7,6 +7,7 @@
 #include "pbtxt.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define SEGMENT_SAMPLES 128ul  /* the default of segment_samples, which is never below batch_max */
 #define BATCH_MAX       1024ul /* most that batch_max takes */
 #define INSTANCES_MAX   64ul
+#define QUEUE_MAX       (1ul << 20) /* most that queue_requests takes */
 
 struct translation {
         const char *path, *name;
@@ -116,6 +118,35 @@ static int take_port(struct translation *t, const struct pbtxt_field *port)
         return 0;
 }
 
+static void take_latest(struct translation *t, const struct pbtxt_field *latest)
+{
+        unsigned long n = number_of(latest->first, "num_versions", pbtxt_find(latest->first, "num_versions") ? 0 : 1);
+
+        if (n < 1 || n > SL_LATEST_MAX)
+                note(t, latest, "version_policy.latest is 1 to 64");
+        fprintf(t->yaml, "version_policy: {latest: %lu}\n", n < 1 ? 1 : n > SL_LATEST_MAX ? SL_LATEST_MAX : n);
+}
+
+static int take_specific(struct translation *t, const struct pbtxt_field *specific)
+{
+        char wish[SL_WISH_BYTES];
+        unsigned int n = 0;
+        uint64_t number;
+
+        fprintf(t->yaml, "version_policy: {specific: [");
+        for (const struct pbtxt_field *v = specific->first; (v = pbtxt_find(v, "versions")); v = v->next, n++) {
+                const char *version = v->value ? v->value : "";
+
+                if (sl_value_number(version, 1, INT64_MAX, &number, wish) < 0)
+                        return refuse(t, v, "versions: \"%s\" is %s", version, wish);
+                fprintf(t->yaml, "%s%" PRIu64, n ? ", " : "", number);
+        }
+        fprintf(t->yaml, "]}\n");
+        if (n < 1 || n > SL_SPECIFIC_MAX)
+                return refuse(t, specific, "specific: %u versions, wanted 1 to %u", n, SL_SPECIFIC_MAX);
+        return 0;
+}
+
 static int take_versions(struct translation *t, const struct pbtxt_field *policy)
 {
         const struct pbtxt_field *latest = pbtxt_find(policy->first, "latest"), *specific = pbtxt_find(policy->first, "specific");
@@ -123,15 +154,9 @@ static int take_versions(struct translation *t, const struct pbtxt_field *policy
         if (pbtxt_find(policy->first, "all"))
                 fprintf(t->yaml, "version_policy: {all: true}\n");
         else if (latest)
-                fprintf(t->yaml, "version_policy: {latest: %lu}\n", number_of(latest->first, "num_versions", 1));
-        else if (specific) {
-                const char *comma = "";
-
-                fprintf(t->yaml, "version_policy: {specific: [");
-                for (const struct pbtxt_field *v = specific->first; (v = pbtxt_find(v, "versions")); v = v->next, comma = ", ")
-                        fprintf(t->yaml, "%s%lu", comma, number_of(v, "versions", 0));
-                fprintf(t->yaml, "]}\n");
-        }
+                take_latest(t, latest);
+        else if (specific)
+                return take_specific(t, specific);
         return 0;
 }
 
@@ -154,7 +179,9 @@ static int take_instances(struct translation *t, const struct pbtxt_field *group
         if (group != pbtxt_find(t->fields, group->name))
                 return 0;
         for (const struct pbtxt_field *g = group; (g = pbtxt_find(g, group->name)); g = g->next) {
-                count += number_of(g->first, "count", 1);
+                unsigned long more = number_of(g->first, "count", 1);
+
+                count += more > INSTANCES_MAX ? INSTANCES_MAX + 1 : more;
                 note_instances(t, g);
         }
         if (count > INSTANCES_MAX) {
@@ -165,16 +192,25 @@ static int take_instances(struct translation *t, const struct pbtxt_field *group
         return 0;
 }
 
+static void take_queue_size(struct translation *t, const struct pbtxt_field *field)
+{
+        unsigned long size = number_of(field, field->name, 0);
+
+        if (size > QUEUE_MAX) {
+                note(t, field, "queue_requests is at most 1048576");
+                size = QUEUE_MAX;
+        }
+        if (size)
+                fprintf(t->yaml, "queue_requests: %lu\n", size);
+}
+
 static void take_queue_policy(struct translation *t, const struct pbtxt_field *policy)
 {
-        for (const struct pbtxt_field *field = policy->first; field; field = field->next) {
-                unsigned long size = number_of(field, "max_queue_size", 0);
-
-                if (strcmp(field->name, "max_queue_size") != 0)
+        for (const struct pbtxt_field *field = policy->first; field; field = field->next)
+                if (strcmp(field->name, "max_queue_size") == 0)
+                        take_queue_size(t, field);
+                else
                         note(t, field, "a deadline goes with each request");
-                else if (size)
-                        fprintf(t->yaml, "queue_requests: %lu\n", size);
-        }
 }
 
 static int take_batching(struct translation *t, const struct pbtxt_field *batching)

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define KEY_BYTES 96
-#define LONGEST   51 /* bytes of a name: a number may follow */
+#define LONGEST   (SL_COST_NAME_BYTES - 1) /* bytes of a name */
+#define COUNTED   (LONGEST - 10)           /* of one that a number follows */
 
 struct class_texts {
         char *name, *kind, *units, *copy_engines, *beside;
@@ -225,13 +226,15 @@ static int device_take(const struct reading *reading, uint32_t i, uint32_t *row)
                             &first.memory_bytes);
         if (r == 0 && !texts->memory == !texts->memory_of)
                 r = key_error(reading, key_at(key, "devices", i, "memory"), "one of memory and memory_of is wanted");
+        if (r == 0 && texts->count && strlen(first.name) > COUNTED)
+                r = key_error(reading, key_at(key, "devices", i, "name"), "a name of 1 to %d bytes, as a number follows", COUNTED);
         for (uint32_t n = 0; n < count && r == 0; n++, ++*row) {
                 struct sl_cost_device *device = &reading->costs->devices[*row];
 
                 first.memory_of = *row;
                 *device = first;
                 if (texts->count)
-                        snprintf(device->name, sizeof(device->name), "%.51s%u", first.name, n + 1);
+                        snprintf(device->name, sizeof(device->name), "%.*s%u", COUNTED, first.name, n + 1);
         }
         return r;
 }
@@ -263,6 +266,13 @@ static int model_take(const struct reading *reading, uint32_t i)
         return r < 0 ? r
                      : take_number(reading, key_at(key, "models", i, "weights"), texts->weights, true, 0, SL_COST_BYTES_MAX,
                                &model->weights_bytes);
+}
+
+static int required_check(const struct reading *reading, const char *list, uint32_t i, const char *member, const void *text)
+{
+        char key[KEY_BYTES];
+
+        return text ? 0 : key_error(reading, key_at(key, list, i, member), "is missing");
 }
 
 /* One list of a row of costs: an entry for each batch size, or none. */
@@ -303,6 +313,7 @@ static int cost_take(const struct reading *reading, uint32_t i)
 
         r = r < 0 ? r : take_reference(reading, key_at(key, "costs", i, "class"), texts->class, sl_costs_find_class, &class_index);
         r = r < 0 ? r : take_choice(reading, key_at(key, "costs", i, "source"), texts->source, sources, 3, &source);
+        r = r < 0 ? r : required_check(reading, "costs", i, "latency_ns", texts->latency_ns_count ? texts->latency_ns : NULL);
         r = r < 0 ? r : list_check(reading, i, "latency_ns", texts->latency_ns_count);
         r = r < 0 ? r : list_check(reading, i, "transfer_ns", texts->transfer_ns_count);
         r = r < 0 ? r : list_check(reading, i, "workspace", texts->workspace_count);
@@ -326,6 +337,7 @@ static int pair_take(const struct reading *reading, uint32_t i)
 
         r = r < 0 ? r : take_reference(reading, key_at(key, "pairs", i, "beside"), texts->beside, sl_costs_find_model, &beside);
         r = r < 0 ? r : take_reference(reading, key_at(key, "pairs", i, "class"), texts->class, sl_costs_find_class, &class_index);
+        r = r < 0 ? r : required_check(reading, "pairs", i, "slowdown", texts->slowdown);
         return r < 0 ? r
                      : take_real(reading, key_at(key, "pairs", i, "slowdown"), texts->slowdown, 0, SL_COST_PAIR_MAX,
                                sl_costs_pair(reading->costs, class_index, model, beside));

@@ -254,14 +254,15 @@ Test(exporter_server, what_it_cannot_do_is_said_in_one_line)
 {
         const struct {
                 const char *address, *wanted;
-        } rows[] = {{"9464", "\"9464\" wants an address and a port"}, {"127.0.0.1:", "port"}, {"127.0.0.1:65536", "65535"},
-                {"127.0.0.1:x", "\"x\""}, {"example.org:80", "\"example.org:80\""}, {"::1:80", "\"::1:80\""}, {"[::1:80", "wants"},
-                {":80", "wants"}, {"", "wants"}, {"[]:80", "wants"}};
+        } rows[] = {{"9464", "\"9464\" wants an address and a port"}, {"127.0.0.1:", "port"},
+                {"127.0.0.1:65536", "port \"65536\" is not a number from 0 to 65535"}, {"127.0.0.1:x", "\"x\""},
+                {"example.org:80", "\"example.org:80\""}, {"::1:80", "\"::1:80\""}, {"[::1:80", "wants"}, {":80", "wants"},
+                {"", "wants"}, {"[]:80", "wants"}};
         const char *many[24] = {"starling", "exporter"};
 
         for (size_t i = 0; i < LENGTH(rows); i++)
                 expect_usage_error((const char *[]){"starling", "exporter", "--listen", rows[i].address, NULL}, rows[i].wanted);
-        expect_usage_error((const char *[]){"starling", "exporter", "a/b", NULL}, "\"a/b\"");
+        expect_usage_error((const char *[]){"starling", "exporter", "a/b", NULL}, "runtime \"a/b\" is not a name: ");
         expect_usage_error((const char *[]){"starling", "exporter", "a", "a", NULL}, "runtime \"a\" is named twice");
         expect_usage_error((const char *[]){"starling", "exporter", "--no", NULL}, "usage: starling exporter");
         for (int i = 0; i < 17; i++)

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# quantize.sh STARLING MODELS: `starling quantize` writes files that `starling inspect` opens, of models whose operators import brings
+# into another form; one that cannot be written is refused in one line, and there is no file. MODELS writes the models.
+set -euo pipefail
+starling=$1
+models=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME=$folder/cache
+status=0
+cd "$folder"
+"$models" .
+
+wrong() {
+        printf 'starling quantize: %s\n' "$*"
+        status=1
+}
+
+# quantize NAME ARGUMENT...
+quantize() {
+        local name=$1
+        shift
+        "$starling" quantize "$name.onnx" --calibration "$name.f32" --max-loss 1 "$@" -o out.onnx >out 2>err
+}
+
+for name in upsampled recurrent; do
+        for wish in '--precision int8' '--precision bf16' '--weights f16'; do
+                rm -f out.onnx
+                # shellcheck disable=SC2086 # an option and its value
+                quantize "$name" $wish || wrong "$name $wish: $(<err)"
+                "$starling" inspect out.onnx >out 2>err || wrong "inspect, $name $wish: $(<err)"
+        done
+done
+
+rm -f out.onnx
+! quantize branching --precision bf16 || wrong 'a branch is written'
+[[ $(wc -l <err) = 1 && $(<err) == *'a graph with an If, a Loop or a Scan is not written'* ]] || wrong "a branch: $(<err)"
+[ ! -e out.onnx ] || wrong 'what is refused leaves a file'
+exit $status
