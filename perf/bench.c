@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
+#include "base/clock.h"
+#include "base/exit_status.h"
 #include "bench_options.h"
 #include "cores.h"
+#include "starling.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -182,6 +185,21 @@ int sl_bench_main(int argc, char **argv)
         }
         fprintf(stderr, "starling bench: there is no benchmark \"%s\"\n", argv[1]);
         return usage(stderr);
+}
+
+int sl_bench_reach(const char *benchmark, const char *name)
+{
+        const struct starling_options options = {
+                .runtime = name, .role = STARLING_ROLE_READER, .label = "bench", .timeout_ns = SL_NS_PER_SECOND};
+        struct starling_error error = {""};
+        struct starling_client *client;
+        int r = starling_connect(&options, &client, &error);
+
+        if (r == 0)
+                starling_close(client);
+        else
+                fprintf(stderr, "starling bench %s: %s\n", benchmark, error.text[0] ? error.text : starling_strerror(r));
+        return sl_exit_status_of(r);
 }
 
 int sl_bench_number(const char *benchmark, const char *option, const char *text, double least, double most, double *ret_value)

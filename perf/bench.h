@@ -9,7 +9,7 @@
 
 /*
  * @argv[0] is "bench", @argv[1] the benchmark. Blocks SIGINT and SIGTERM for its duration, so that what a benchmark has started
- * is always stopped. Return: an exit code: 0; 1 it failed or was interrupted; 2 wrong usage.
+ * is always stopped. Return: an exit code: 0; 1 it failed or was interrupted; 2 wrong usage; 3, 4 of sl_bench_reach().
  */
 int sl_bench_main(int argc, char **argv);
 
@@ -43,6 +43,9 @@ int sl_bench_compare(int argc, char **argv);
 
 /* True when SIGINT or SIGTERM has come since sl_bench_main() blocked them. It stays true. */
 bool sl_bench_interrupted(void);
+
+/* Whether runtime @name (NULL: the default) is there; if not, why is said on stderr. Return: as sl_exit_status_of(). */
+int sl_bench_reach(const char *benchmark, const char *name);
 
 /* "--cpus 0,1": where this process and the other one run. Return: 0, -EINVAL. */
 int sl_bench_cpus(const char *text, int ret_cpus[2]);

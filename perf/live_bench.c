@@ -45,7 +45,7 @@ static uint32_t largest_batch(const struct sl_costs *costs)
         return costs->batches[costs->n_batches - 1];
 }
 
-/* What takes the time of a request, and fills the largest batch. */
+/* What takes the time of a request, and fills the largest batch; cap_size() knows the model. */
 static void choose_size(struct live_bench *live)
 {
         double expected = fmax(live->options.expected, 1e-3), samples = expected * REQUEST_S;
@@ -77,12 +77,14 @@ static int session_new(struct live_bench *live, const uint32_t *samples, uint32_
         return r < 0 ? sl_error_set(error, -r, "\"%s\": %s", live->options.served, said.text) : 0;
 }
 
+/* The folder of NAME, or of NAME:VERSION. */
 static int link_one(const struct live_bench *live, const char *name, struct sl_error *error)
 {
+        int bytes = (int)strcspn(name, ":");
         char from[4096], to[4096];
 
-        if (snprintf(from, sizeof(from), "%s/%s", live->options.repository, name) >= (int)sizeof(from) ||
-                snprintf(to, sizeof(to), "%s/%s", live->server.repository, name) >= (int)sizeof(to))
+        if (snprintf(from, sizeof(from), "%s/%.*s", live->options.repository, bytes, name) >= (int)sizeof(from) ||
+                snprintf(to, sizeof(to), "%s/%.*s", live->server.repository, bytes, name) >= (int)sizeof(to))
                 return sl_error_set(error, ENAMETOOLONG, "\"%s\": its path is too long", name);
         if (symlink(from, to) < 0 && errno != EEXIST)
                 return sl_error_set(error, errno, "\"%s\": %s", to, strerror(errno));
@@ -113,6 +115,24 @@ static int connect_admin(struct live_bench *live, struct sl_error *error)
         return r < 0 ? sl_error_set(error, -r, "%s", said.text) : 0;
 }
 
+/* No request has more samples than the model takes; what has an input without a batch takes one. */
+static int cap_size(struct live_bench *live, struct sl_error *error)
+{
+        struct starling_error said = {""};
+        struct starling_model *model;
+        int r = starling_model_open(live->admin, live->options.served, &model, &said);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "\"%s\": %s", live->options.served, said.text);
+        const struct starling_model_info *info = starling_model_describe(model);
+        uint32_t most = info->samples_max;
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                most = info->inputs[i].batch_axis < 0 ? 1 : most;
+        live->samples = live->samples < most ? live->samples : most;
+        starling_model_close(model);
+        return 0;
+}
+
 static int start(struct live_bench *live, struct sl_error *error)
 {
         struct sl_server_options options = {
@@ -125,6 +145,7 @@ static int start(struct live_bench *live, struct sl_error *error)
                 return sl_error_set(error, -r, "the runtime to measure with does not start");
         r = load_all(live, error);
         r = r < 0 ? r : connect_admin(live, error);
+        r = r < 0 ? r : cap_size(live, error);
         return r < 0 ? r : session_new(live, &live->samples, IN_FLIGHT, &live->full, error);
 }
 

@@ -268,6 +268,8 @@ int sl_bench_load(int argc, char **argv)
         bench->result.argv = argv;
         bench->result.options = &bench->command.options;
         int code = sl_load_command_parse(argc, argv, &bench->command);
+        if (code == 0 && !bench->command.serve && !bench->command.save_trace)
+                code = sl_bench_reach("load", bench->command.options.client.runtime);
         if (code == 0)
                 code = bench->command.save_trace ? save_trace(&bench->command) : run_command(bench);
         sl_load_command_deinit(&bench->command);

@@ -89,7 +89,7 @@ static int list(const char *name, double least, double most, double *ret_values,
                 char *end;
 
                 ret_values[*ret_n] = strtod(at, &end);
-                if (end == at || (*end && *end != ',') || ret_values[*ret_n] < least || ret_values[*ret_n] > most)
+                if (end == at || (*end && *end != ',') || !(ret_values[*ret_n] >= least && ret_values[*ret_n] <= most))
                         break;
                 ++*ret_n;
                 if (!*end)

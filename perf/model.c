@@ -164,6 +164,8 @@ int sl_bench_model(int argc, char **argv)
         struct sl_report report;
         int code = parse(argc, argv, &request);
 
+        if (code == 0)
+                code = sl_bench_reach("model", request.options.client.runtime);
         if (code)
                 return code;
         request.options.client.models = request.models;

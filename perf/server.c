@@ -24,6 +24,7 @@
 #define START_LIMIT_NS (30 * SL_NS_PER_SECOND)
 #define STOP_LIMIT_NS  (15 * SL_NS_PER_SECOND)
 #define LOG_TAIL       4096
+#define BASE_BYTES     60 /* of $TMPDIR: a socket's path ends with 107 */
 
 static int write_configuration(const struct sl_server *server, const struct sl_server_options *options)
 {
@@ -40,6 +41,7 @@ static int write_configuration(const struct sl_server *server, const struct sl_s
                 "  clients: 64\n"
                 "  client: {arena_bytes: %llu}\n"
                 "  uid: {arena_bytes: %llu}\n"
+                "allocation: none\n"
                 "log_level: info\n",
                 server->name, server->folder, (unsigned long long)options->arena_bytes, 4ull * options->arena_bytes);
         if (options->dispatcher_cpu >= 0)
@@ -56,10 +58,11 @@ static int write_configuration(const struct sl_server *server, const struct sl_s
 static int make_folder(struct sl_server *server, const struct sl_server_options *options)
 {
         const char *base = getenv("TMPDIR");
+        bool fits = base && *base && strlen(base) <= BASE_BYTES;
 
         snprintf(server->name, sizeof(server->name), "bench-%d", getpid());
-        if (snprintf(server->folder, sizeof(server->folder), "%.60s/starling-bench-XXXXXX", base && *base ? base : "/tmp") < 0 ||
-                !mkdtemp(server->folder)) {
+        snprintf(server->folder, sizeof(server->folder), "%s/starling-bench-XXXXXX", fits ? base : "/tmp");
+        if (!mkdtemp(server->folder)) {
                 int r = -errno;
 
                 fprintf(stderr, "starling bench: cannot make the folder %s: %s\n", server->folder, strerror(-r));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A runtime of our own: `/proc/self/exe serve` in a folder of its own below $TMPDIR, which holds its configuration, its socket, an
- * empty model repository and its log. All of it is gone after sl_server_stop(), however the benchmark ended; the runtime dies with
- * the benchmark if that is killed. One thread.
+ * A runtime of our own: `/proc/self/exe serve` in a folder of its own below $TMPDIR (/tmp where that is too long for a socket),
+ * which holds its configuration, its socket, an empty model repository and its log. All of it is gone after sl_server_stop(),
+ * however the benchmark ended; the runtime dies with the benchmark if that is killed. One thread.
  */
 #pragma once
 

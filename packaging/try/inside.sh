@@ -134,6 +134,7 @@ done
 # No GPU and nothing of NVIDIA's: the module is found, and says so.
 if [ -e /usr/lib/*/starling/libstarling_cuda.so ]; then
         starling inspect models/lenet/1/model.onnx -O backend=cuda >/tmp/cuda 2>&1 || true
+        check "the unit may use GPUs" grep -x 'DeviceAllow=char-nvidia\* rw' /usr/lib/systemd/system/starling.service.d/cuda.conf
         check "the CUDA module" grep 'there is no cuDNN 9' /tmp/cuda
 fi
 

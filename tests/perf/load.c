@@ -259,6 +259,7 @@ Test(bench_load_refusals, what_cannot_be_done_is_said_in_one_line)
         expect_refused("wants the name of a model", NULL);
         expect_refused("--rate wants", "lenet", "--rate", "fast", NULL);
         expect_refused("--rate wants", "lenet", "--rate", "1,,2", NULL);
+        expect_refused("--rate wants", "lenet", "--rate", "nan", NULL);
         expect_refused("--in-flight wants 1 to 65536", "lenet", "--in-flight", "0", NULL);
         expect_refused("--in-flight 5000: at most 1024 a thread, of which there are 2", "lenet", "--in-flight", "5000", "--threads",
                 "2", NULL);
