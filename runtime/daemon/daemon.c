@@ -604,13 +604,13 @@ static int start(struct daemon *daemon, struct sl_error *error)
         if (result == 0)
                 result = override(daemon, error);
         if (result == 0)
+                result = take_signals(daemon, error);
+        if (result == 0) /* whoever has read it may send a signal */
                 log_start(daemon);
         if (result == 0)
                 result = find_socket(daemon, error);
         if (result == 0)
                 result = place(daemon, error);
-        if (result == 0)
-                result = take_signals(daemon, error);
         if (result < 0)
                 return result;
         return new_runtime(daemon, error);
