@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANSWER_MS 100  /* an answer, or a fork, takes less than a millisecond; who waits serves others meanwhile */
+#define ANSWER_MS 500  /* an answer, or a fork, takes less than a millisecond, on a machine that has time; others wait meanwhile */
 #define START_MS  5000 /* for who has nothing else to do */
 
 struct sl_zygote {

@@ -88,6 +88,22 @@ Test(zygote, its_children_make_the_plans_that_a_started_process_makes)
         sl_compile_zygote_free(zygote);
 }
 
+/* One of them is: a machine that stands still for as long as an answer may take has a process started instead. */
+static bool is_forked(struct sl_compile_zygote *zygote)
+{
+        for (int i = 0; i < 10; i++) {
+                struct sl_error error;
+                int fd;
+
+                cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+                cr_assert_lt(compile(zygote, "origin", &fd, &error), 0);
+                if (strstr(error.text, "status 5"))
+                        return true;
+                cr_assert_not_null(strstr(error.text, "status 4"), "%s", error.text);
+        }
+        return false;
+}
+
 Test(zygote, forks_where_it_is_ready_and_is_not_waited_for)
 {
         struct sl_compile_zygote *zygote;
@@ -96,8 +112,7 @@ Test(zygote, forks_where_it_is_ready_and_is_not_waited_for)
         cr_assert_eq(pid_of(zygote), 0, "nothing is started before it is wanted");
         expect_text(NULL, "origin", "status 4");
         expect_text(zygote, "origin", "status");
-        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
-        expect_text(zygote, "origin", "status 5");
+        cr_assert(is_forked(zygote));
         sl_compile_zygote_free(zygote);
 }
 
