@@ -7,6 +7,8 @@
  *                                       sl_claim_give: nobody is told  v  | sl_claim_end: goes on
  *                                                                  RUN|GIVEN
  *
+ * sl_claim_hand_on() goes from RUN, with GIVEN or without, back to GIVEN: another one is told.
+ *
  * Every change is a read-modify-write: what was put before sl_claim_give() is seen by who runs it next (acq_rel on both sides), and
  * what one runner has done by the next one. The change to 0 is a runner's last access.
  */
@@ -50,6 +52,12 @@ static inline bool sl_claim_end(struct sl_claim *claim)
                 return true;
         sl_claim_take(claim);
         return false;
+}
+
+/* The runner, which leaves something: it tells somebody of that. */
+static inline void sl_claim_hand_on(struct sl_claim *claim)
+{
+        atomic_exchange_explicit(&claim->word, SL_CLAIM_GIVEN, memory_order_acq_rel);
 }
 
 static inline bool sl_claim_is_free(const struct sl_claim *claim)

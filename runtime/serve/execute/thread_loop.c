@@ -28,13 +28,17 @@ void sl_thread_tell(struct thread_executor *t, struct sl_wait *from)
         sl_thread_ring(t, from);
 }
 
+static bool quits(struct thread_executor *t)
+{
+        return atomic_load_explicit(&t->quits, memory_order_seq_cst);
+}
+
 /* What a thread may find before it sleeps: W2. */
 static bool work_waits(void *executor)
 {
         struct thread_executor *t = executor;
 
-        return atomic_load_explicit(&t->told, memory_order_seq_cst) || atomic_load_explicit(&t->quits, memory_order_seq_cst) ||
-               sl_ready_waiting(ready_of(t));
+        return atomic_load_explicit(&t->told, memory_order_seq_cst) || quits(t) || sl_ready_waiting(ready_of(t));
 }
 
 static void count_in(struct thread_executor *t)
@@ -104,15 +108,42 @@ static void run_job(struct run *run, uint32_t slot)
                 sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);
 }
 
-/* It is this thread's until there is nothing in its inbox. */
+/* The next job is for whom it was given to: nobody else's thread may be busy with it while its own one sleeps. */
+static void hand_on(struct run *run)
+{
+        struct thread_executor *t = run->thread;
+
+        sl_claim_hand_on(&run->executor->claim);
+        if (run->executor != t) {
+                sl_thread_tell(run->executor, t->wait);
+                return;
+        }
+        t->yields = true;
+        atomic_store_explicit(&t->told, true, memory_order_seq_cst);
+}
+
+/*
+ * Of its own executor all jobs, one by one where light jobs of others wait; of another one the job that lay in the let's queue,
+ * which is light.
+ */
+static bool is_over(const struct run *run, uint32_t n_jobs)
+{
+        return n_jobs && (run->executor != run->thread || sl_ready_waiting(ready_of(run->thread)));
+}
+
 static void run_jobs(struct run *run)
 {
-        uint32_t slot;
+        struct sl_mailbox *inbox = run->executor->inbox;
+        uint32_t slot, n_jobs = 0;
 
-        do
-                while (sl_mailbox_take(run->executor->inbox, &slot))
+        do {
+                for (; !is_over(run, n_jobs) && sl_mailbox_take(inbox, &slot); n_jobs++)
                         run_job(run, slot);
-        while (!sl_claim_end(&run->executor->claim));
+                if (sl_mailbox_waiting(inbox)) {
+                        hand_on(run);
+                        return;
+                }
+        } while (!sl_claim_end(&run->executor->claim));
 }
 
 static void run_executor(struct thread_executor *t, struct thread_executor *executor)
@@ -121,18 +152,25 @@ static void run_executor(struct thread_executor *t, struct thread_executor *exec
         run_jobs(&(struct run){.executor = executor, .thread = t});
 }
 
-/* Its own executor comes first: who is told of a job alone has no other thread for it. */
+static struct thread_executor *take_light_job(struct thread_executor *t)
+{
+        return quits(t) ? NULL : sl_ready_take(ready_of(t));
+}
+
+/* Its own executor comes first: who is told of a job alone has no other thread for it. Then it takes turns with what waits. */
 static bool run_one(struct thread_executor *t)
 {
-        struct thread_executor *executor = t;
+        struct thread_executor *executor = t->yields ? take_light_job(t) : NULL;
 
-        if (!atomic_exchange_explicit(&t->told, false, memory_order_seq_cst))
-                executor = sl_ready_take(ready_of(t));
+        t->yields = false;
+        if (!executor)
+                executor = atomic_exchange_explicit(&t->told, false, memory_order_seq_cst) ? t : take_light_job(t);
         if (executor)
                 run_executor(t, executor);
         return executor;
 }
 
+/* Who quits leaves the others' jobs to their threads, and runs what it is told of itself. */
 static void run_all(struct thread_executor *t)
 {
         do {
@@ -141,6 +179,8 @@ static void run_all(struct thread_executor *t)
                         count_in(t);
                 settle_debt(t);
                 count_out(t); /* A2, with the look that follows */
+                if (quits(t))
+                        leave_light_jobs(t);
         } while (atomic_load_explicit(&t->told, memory_order_seq_cst) || sl_ready_waiting(ready_of(t)));
 }
 
@@ -177,7 +217,7 @@ void sl_thread_loop(struct thread_executor *t)
 {
         for (;;) {
                 run_all(t);
-                if (atomic_load_explicit(&t->quits, memory_order_seq_cst))
+                if (quits(t))
                         return;
                 if (!sl_idle_spin(t->options.spin_ns, work_waits, t) && !warm_up(t) && !rest_team(t))
                         t->counted = sl_idle_sleep(&t->bell, work_waits, t);

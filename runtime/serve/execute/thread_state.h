@@ -39,6 +39,7 @@ struct thread_executor {
         _Atomic bool quits;
         bool counted; /* as awake, in the let's ready queue */
         bool owes;    /* the dispatcher has not been told of the last answers */
+        bool yields;  /* its own executor has more, but a light job of another one is next */
         bool ends;    /* the job at hand: it has completed a segment, or come behind its end, or failed */
 };
 

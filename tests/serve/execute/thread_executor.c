@@ -7,6 +7,8 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,13 +109,13 @@ static void start_all(struct stand *s, struct sl_executor **ret_threads)
         usleep(100000); /* all are warm and sleep */
 }
 
-static void give(struct stand *s, struct sl_executor *thread, uint32_t first, bool is_light)
+static void give(struct stand *s, struct sl_executor *thread, uint32_t first, uint32_t samples, bool is_light)
 {
         struct sl_job *job = sl_executor_job(thread);
-        int segment = sl_accumulator_open(s->accumulator, &s->work, first, 1);
+        int segment = sl_accumulator_open(s->accumulator, &s->work, first, samples);
 
         cr_assert_geq(segment, 0);
-        sl_accumulator_add_piece(s->accumulator, job, (uint32_t)segment, 0, 0, 1);
+        sl_accumulator_add_piece(s->accumulator, job, (uint32_t)segment, 0, 0, samples);
         job->is_light = is_light;
         sl_executor_give(thread, NULL);
 }
@@ -136,7 +138,7 @@ static int32_t awake_after_light_jobs(void)
         s->let.turns.at_once = 1;
         start_all(s, threads);
         for (uint32_t i = 0; i < EXECUTORS; i++) {
-                give(s, threads[i], i, true);
+                give(s, threads[i], i, 1, true);
                 int32_t awake = sl_ready_awake(&s->let.ready);
                 most = awake > most ? awake : most;
         }
@@ -164,9 +166,9 @@ Test(thread, no_light_job_is_forgotten_whoever_is_awake, .timeout = 60)
         start_all(s, threads);
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 for (uint32_t i = 0; i < EXECUTORS; i++)
-                        give(s, threads[i], i, (round * 5 + i) % 7 != 0);
+                        give(s, threads[i], i, 1, (round * 5 + i) % 7 != 0);
                 for (uint32_t i = 0; i < EXECUTORS; i += 2)
-                        give(s, threads[i], i, round % 3 != 0);
+                        give(s, threads[i], i, 1, round % 3 != 0);
                 for (uint32_t i = 0; i < EXECUTORS; i++)
                         expect_answer(s, threads[i]);
                 for (uint32_t i = 0; i < EXECUTORS; i += 2)
@@ -178,6 +180,148 @@ Test(thread, no_light_job_is_forgotten_whoever_is_awake, .timeout = 60)
                 sl_executor_free(threads[i]);
         cr_expect_eq(sl_ready_awake(&s->let.ready), 0);
         stand_free(s);
+}
+
+/* ---- two workers on a let, one of which has always something to do ---- */
+
+#define HOG_JOBS 50u /* none of the other one waits for so many */
+
+struct pair {
+        struct stand *stand;
+        struct sl_executor *meek, *hog;
+        uint32_t n_hog; /* jobs that have ended */
+        bool hog_is_light;
+};
+
+static void give_hog(struct pair *pair)
+{
+        give(pair->stand, pair->hog, 0, STAND_SAMPLES, pair->hog_is_light);
+}
+
+static bool has_answer(struct pair *pair, struct sl_executor *thread)
+{
+        struct sl_prediction answer;
+        struct sl_job *job;
+
+        if (!sl_executor_poll(thread, &job, &answer))
+                return false;
+        cr_assert_eq(answer.status, 0);
+        stand_finish(pair->stand, thread, &answer);
+        return true;
+}
+
+/* It has a job behind the one that it computes. */
+static void feed_hog(struct pair *pair)
+{
+        usleep(100);
+        for (; has_answer(pair, pair->hog); pair->n_hog++)
+                give_hog(pair);
+}
+
+static void pair_init(struct pair *pair, uint32_t cores)
+{
+        *pair = (struct pair){.stand = stand_new(), .hog_is_light = true};
+        pair->stand->let.turns.at_once = cores;
+        pair->meek = stand_thread(pair->stand, 8);
+        cr_assert_eq(stand_wait(pair->stand, pair->meek), SL_EXECUTOR_READY);
+        pair->hog = stand_thread(pair->stand, 1); /* sample by sample: some milliseconds for each job */
+        cr_assert_eq(stand_wait(pair->stand, pair->hog), SL_EXECUTOR_READY);
+        usleep(200000); /* both are warm and sleep */
+}
+
+static void end_hog(struct pair *pair)
+{
+        expect_answer(pair->stand, pair->hog);
+        expect_answer(pair->stand, pair->hog);
+}
+
+static void pair_deinit(struct pair *pair)
+{
+        end_hog(pair);
+        sl_executor_free(pair->meek);
+        sl_executor_free(pair->hog);
+        stand_free(pair->stand);
+}
+
+/* The hog's first light job is taken by the meek one's thread, which alone is awake; more come before it has ended. */
+static void let_meek_take_hog(struct pair *pair)
+{
+        uint32_t left = 2;
+
+        pair->stand->let.turns.at_once = 1;
+        give(pair->stand, pair->meek, 0, STAND_SAMPLES, true);
+        give(pair->stand, pair->meek, 0, STAND_SAMPLES, true);
+        give(pair->stand, pair->hog, 0, STAND_SAMPLES, true);
+        pair->stand->let.turns.at_once = 2;
+        for (give_hog(pair); left || pair->n_hog < 2; feed_hog(pair))
+                while (left && has_answer(pair, pair->meek))
+                        left--;
+}
+
+static void expect_meek_is_answered(struct pair *pair, bool is_light)
+{
+        uint32_t end = pair->n_hog + HOG_JOBS;
+
+        give(pair->stand, pair->meek, 0, 1, is_light);
+        while (!has_answer(pair, pair->meek)) {
+                feed_hog(pair);
+                cr_assert_lt(pair->n_hog, end, "the other one's jobs are computed, and this one is not");
+        }
+}
+
+Test(thread, a_light_job_of_another_one_does_not_bind_a_thread_to_what_follows, .timeout = 60)
+{
+        for (uint32_t form = 0; form < 4; form++) {
+                struct pair pair;
+
+                pair_init(&pair, 2);
+                pair.hog_is_light = form & 1;
+                let_meek_take_hog(&pair);
+                for (uint32_t i = 0; i < 3; i++)
+                        expect_meek_is_answered(&pair, form & 2);
+                pair_deinit(&pair);
+        }
+}
+
+Test(thread, on_one_core_who_never_ends_takes_turns_with_light_jobs, .timeout = 60)
+{
+        struct pair pair;
+
+        pair_init(&pair, 1);
+        give_hog(&pair);
+        give_hog(&pair);
+        while (pair.n_hog < 2)
+                feed_hog(&pair);
+        for (uint32_t i = 0; i < 3; i++)
+                expect_meek_is_answered(&pair, true);
+        pair_deinit(&pair);
+}
+
+static _Atomic bool freed;
+
+static void *free_executor(void *executor)
+{
+        sl_executor_free(executor);
+        atomic_store(&freed, true);
+        return NULL;
+}
+
+Test(thread, who_is_freed_leaves_the_jobs_of_others_to_them, .timeout = 60)
+{
+        struct pair pair;
+        pthread_t thread;
+        uint32_t end;
+
+        pair_init(&pair, 2);
+        let_meek_take_hog(&pair);
+        cr_assert_eq(pthread_create(&thread, NULL, free_executor, pair.meek), 0);
+        for (end = pair.n_hog + HOG_JOBS; !atomic_load(&freed) && pair.n_hog < end;)
+                feed_hog(&pair);
+        cr_expect(atomic_load(&freed), "it is freed when the other one has nothing to do");
+        end_hog(&pair);
+        cr_assert_eq(pthread_join(thread, NULL), 0);
+        sl_executor_free(pair.hog);
+        stand_free(pair.stand);
 }
 
 /* Members of teams in this process that run, by what the system says of them; @ret_n: all members. */
