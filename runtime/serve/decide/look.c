@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "look.h"
 
+#include <string.h>
+
 static bool more_urgent_waits(const struct sl_task_queue queues[SL_PRIORITIES], uint32_t priority)
 {
         for (uint32_t i = 0; i < priority; i++)
@@ -44,6 +46,24 @@ void sl_look_at(struct sl_look *look, const struct sl_policy_worker *worker, str
 
         *shown = *worker;
         shown->let = show_let(look, turns);
+}
+
+bool sl_look_lacks_workers(const struct sl_look *look, const struct sl_decision *decisions, uint32_t n)
+{
+        const struct sl_policy_view *view = look->view;
+        uint32_t left[SL_POLICY_WORKERS_MAX], n_given[SL_POLICY_WORKERS_MAX] = {0};
+
+        memcpy(left, view->starts_max, view->n_lets * sizeof(*left));
+        for (uint32_t i = 0; i < n; i++) {
+                const struct sl_policy_worker *worker = &view->workers[decisions[i].worker];
+
+                n_given[decisions[i].worker]++;
+                left[worker->let] -= left[worker->let] > 0;
+        }
+        for (uint32_t i = 0; i < view->n_workers; i++)
+                if (!view->workers[i].jobs && !n_given[i] && left[view->workers[i].let])
+                        return false;
+        return sl_task_queue_length(view->waiting);
 }
 
 void sl_look_end(const struct sl_look *look)

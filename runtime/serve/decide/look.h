@@ -23,5 +23,8 @@ void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const stru
 /* The next worker of the model, which runs where @turns are. Its number in the view's lets is filled here. */
 void sl_look_at(struct sl_look *look, const struct sl_policy_worker *worker, struct sl_turns *turns);
 
+/* Of what is waiting when these decisions are done: is no worker idle that it could go to? A policy may hold something back. */
+bool sl_look_lacks_workers(const struct sl_look *look, const struct sl_decision *decisions, uint32_t n);
+
 /* The decisions are done: what waits still has found no idle worker on any of these lets. */
 void sl_look_end(const struct sl_look *look);

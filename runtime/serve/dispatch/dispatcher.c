@@ -148,6 +148,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .from = d->wait,
                 .now_ns = d->pass.now_ns,
                 .ret_next_ns = &d->next_ns,
+                .ret_full = &d->full,
                 .decisions = d->options.decisions,
         };
         jobs = sl_scheduler_run(&schedule);
@@ -191,13 +192,32 @@ static void look_at_clock(struct sl_dispatcher *d, uint64_t now)
         d->untimed_passes = 0;
 }
 
-/* Workers have all that they can take: what is left after the broadcaster's and the scheduler's turn waits for them. */
+/* What is left after the broadcaster's and the scheduler's turn: for a worker, or until a policy gives it out. */
 static bool work_waits(const struct sl_dispatcher *d)
 {
         if (d->broadcasts.first)
                 return true;
         for (const struct sl_model *model = d->busy.first; model; model = model->next_busy)
                 if (sl_scheduler_waits(&model->scheduler))
+                        return true;
+        return false;
+}
+
+static bool all_compute(const struct sl_ensemble *ensemble)
+{
+        for (uint32_t i = 0; i < ensemble->assembly.n_members; i++)
+                if (!ensemble->members[i]->workers.n || !ensemble->members[i]->samples_given)
+                        return false;
+        return true;
+}
+
+/* Workers have all that they can take. What waits where there is none, or for a policy's time, keeps nobody busy. */
+static bool workers_are_full(const struct sl_dispatcher *d)
+{
+        if (d->full)
+                return true;
+        for (struct sl_broadcast_queue *queue = d->broadcasts.first; queue; queue = queue->next)
+                if (all_compute(sl_ensemble_of(queue)))
                         return true;
         return false;
 }
@@ -214,7 +234,7 @@ static uint32_t pass(struct sl_dispatcher *d)
                 found += sl_harvest(d);
                 found += advance(d);
                 look_at_clock(d, d->pass.now_ns);
-                d->saturated = d->crowded && !d->budget.kept && work_waits(d);
+                d->saturated = d->crowded && !d->budget.kept && workers_are_full(d);
         } else if (++d->untimed_passes == ADVISE_PASSES) {
                 look_at_clock(d, sl_clock_ns());
         }

@@ -39,6 +39,7 @@ struct sl_dispatcher {
         struct sl_bundle *bundles; /* that have some of these */
         struct sl_inline_budget budget;
         uint64_t next_ns; /* when a policy wants to be asked again; UINT64_MAX: none does */
+        bool full;        /* something waits while all workers that could take it have jobs */
         uint64_t scheduler_runs;
         bool shares_core;        /* some worker may run where the dispatcher does */
         uint32_t in_flight;      /* requests of all clients */

@@ -183,6 +183,7 @@ uint32_t sl_handout_run(struct sl_handout *handout)
         }
         if (next_ns < *handout->schedule->ret_next_ns)
                 *handout->schedule->ret_next_ns = next_ns;
+        *handout->schedule->ret_full |= sl_look_lacks_workers(&shown, decisions, n);
         sl_look_end(&shown);
         return n;
 }

@@ -138,6 +138,7 @@ uint32_t sl_scheduler_run(struct sl_schedule *schedule)
         schedule->budget->jobs = 0;
         schedule->budget->now_ns = schedule->now_ns;
         *schedule->ret_next_ns = UINT64_MAX;
+        *schedule->ret_full = false;
         find_waiting(schedule);
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
                 if (!schedule->waiting[i])

@@ -62,6 +62,7 @@ struct sl_schedule {
         uint64_t now_ns;
         struct sl_decision_log *decisions; /* where they are written; NULL: nowhere */
         uint64_t *ret_next_ns;             /* the earliest time at which a policy wants to be asked again; UINT64_MAX: none does */
+        bool *ret_full;                    /* something waits while all workers that could take it have jobs */
 
         struct sl_model *waiting[SL_PRIORITIES]; /* the run's own: who has something in the class, through `next_waiting` */
 };

@@ -52,6 +52,7 @@ static void *memory[CARRIERS][MODELS];
 static struct sl_bundle bundle;
 static struct sl_inline_budget budget;
 static uint64_t next_ns, runs;
+static bool full;
 
 /* Models 0 to n - 1, each with a lane of each of @n_carriers carriers. */
 static void set_up(uint32_t n_models, uint32_t n_carriers)
@@ -117,7 +118,8 @@ static uint32_t run_at(uint64_t now_ns)
                 .budget = &budget,
                 .accumulator = f->accumulator,
                 .now_ns = now_ns,
-                .ret_next_ns = &next_ns});
+                .ret_next_ns = &next_ns,
+                .ret_full = &full});
 }
 
 static uint32_t run(void)

@@ -43,6 +43,7 @@ struct crew {
         uint64_t run;
         struct sl_inline_budget budget;
         uint64_t next_ns;
+        bool full;
 };
 
 static void idle_init(struct idle *idle)
@@ -140,7 +141,8 @@ static uint32_t run_at(struct crew *crew, uint64_t now_ns)
                 .budget = &crew->budget,
                 .accumulator = crew->f->accumulator,
                 .now_ns = now_ns,
-                .ret_next_ns = &crew->next_ns});
+                .ret_next_ns = &crew->next_ns,
+                .ret_full = &crew->full});
 }
 
 static uint32_t run(struct crew *crew)
@@ -408,6 +410,65 @@ Test(scheduler, what_a_policy_decides_is_done_to_the_sample_and_asked_again_when
         cr_assert_eq(job->n_pieces, 1);
         cr_expect_eq(job->pieces[0].first, 1);
         cr_expect_eq(job->pieces[0].samples, 3);
+        crew_deinit(&crew);
+}
+
+/* ---- whether workers have all that they can take ---- */
+
+static uint32_t hold_all(
+        const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
+{
+        (void)view, (void)ret_decisions, (void)max;
+        *ret_next_ns = now_ns + 500;
+        return 0;
+}
+
+static void expect_full(struct crew *crew, bool full, const char *what)
+{
+        crew->full = !full;
+        give_all(crew);
+        cr_expect_eq(crew->full, full, "%s", what);
+}
+
+Test(scheduler, workers_are_full_when_each_has_a_job_and_more_waits)
+{
+        struct crew crew;
+
+        crew_init(&crew, 2);
+        crew.let->turns.at_once = 2;
+        expect_full(&crew, false, "nothing waits");
+        wait_for_worker(&crew, 0, 16);
+        wait_for_worker(&crew, 1, 16);
+        expect_full(&crew, false, "both get a job");
+        wait_for_worker(&crew, 2, 16);
+        expect_full(&crew, true, "a third one waits for them");
+        crew_deinit(&crew);
+}
+
+Test(scheduler, workers_are_not_full_while_a_policy_holds_back_what_an_idle_one_could_take)
+{
+        struct crew crew;
+
+        crew_init(&crew, 2);
+        crew.let->turns.at_once = 2;
+        crew.model->policy = hold_all;
+        wait_for_worker(&crew, 0, 16);
+        expect_full(&crew, false, "both are idle");
+        crew.model->policy = sl_policy_work_conserving;
+        expect_full(&crew, false, "it has been given out");
+        crew.model->policy = hold_all;
+        wait_for_worker(&crew, 1, 16);
+        expect_full(&crew, false, "one is idle");
+        crew_deinit(&crew);
+}
+
+Test(scheduler, a_model_without_workers_has_none_that_are_full)
+{
+        struct crew crew;
+
+        crew_init(&crew, 0);
+        wait_for_worker(&crew, 0, 16);
+        expect_full(&crew, false, "nobody is there to take it");
         crew_deinit(&crew);
 }
 
