@@ -229,6 +229,7 @@ static void adopt(struct starling_client *client, struct sl_connection *fresh)
 {
         bury_queues(client);
         sl_cleanup_fd(&client->unmapped.fd); /* the earlier runtime's, as nothing was in it */
+        client->unmapped.fd = -1;
         sl_connection_close(&client->connection);
         client->connection = *fresh;
         sl_connection_empty(fresh);

@@ -14,6 +14,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,6 +398,32 @@ Test(memory, a_region_for_which_a_client_has_no_address_space_costs_it_no_connec
         cr_expect_eq(promised(&s.world), granted, "it was there already");
         cr_assert_not_null(starling_alloc(client, 60 * MIB));
         starling_close(client);
+        end(&s);
+}
+
+/* The region was promised to the earlier connection: it is nobody's behind the next one, nor is its descriptor. */
+Test(memory, a_region_that_was_not_mapped_goes_with_its_connection, .timeout = 60)
+{
+        struct rlimit limit, most;
+        struct scene s;
+        int others[16];
+
+        if (WORLD_SLOW)
+                cr_skip_test("a sanitizer's own address space has no limit");
+        begin(&s, add_reader);
+        struct starling_client *client = world_connect(&s.world, STARLING_ROLE_CLIENT);
+        cr_assert_eq(getrlimit(RLIMIT_AS, &most), 0);
+        limit = (struct rlimit){.rlim_cur = 1, .rlim_max = most.rlim_max};
+        cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+        cr_expect_null(starling_alloc(client, 40 * MIB));
+        cr_assert_eq(setrlimit(RLIMIT_AS, &most), 0);
+        cr_assert_eq(starling_reconnect(client, 5000000000, NULL), 0);
+        for (int i = 0; i < 16; i++)
+                cr_assert_geq(others[i] = open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+        cr_expect_not_null(starling_alloc(client, 40 * MIB), "%s", strerror(errno));
+        starling_close(client);
+        for (int i = 0; i < 16; i++)
+                cr_expect_eq(close(others[i]), 0, "the client has closed what is not its own");
         end(&s);
 }
 
