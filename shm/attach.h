@@ -11,7 +11,7 @@
  *     REGION {bytes}                          -->
  *                                             <--  REGION {index, bytes} + fd
  *     REGION {} + fd                          -->  a region of an earlier runtime: as many as HELLO announced, and no other
- *                                                  message carries fds
+ *                                                  message carries fds; the answer comes when no session before has it
  *                                             <--  REGION {index, bytes}
  *     BYE                                     -->  it leaves and will not hand its regions back; there is no answer
  *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only

@@ -193,7 +193,8 @@ STARLING_API int starling_connect(
  * is missing answers -ENOENT, until it is closed and opened again. When it fails, all stays as it was and it may be called again.
  *
  * One thread, while no other thread is in a call of this client but starling_free(). Calling it while the runtime lives ends the
- * old connection first.
+ * old connection first, and waits until workers have ended what they compute for that: nobody writes into the arena for requests
+ * that have completed as -EPIPE. A runtime that does not answer within @timeout_ns, or five seconds if that is longer, is -ETIMEDOUT.
  *
  * Return: as starling_connect(); -EPROTO also when the runtime grants other limits than before; -ECHILD
  */
@@ -529,7 +530,10 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
 STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
 STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);
 
-/* Puts the newest version in the place of the one that serves; that one serves until then. Requests in flight end normally. */
+/*
+ * Puts the newest version in the place of the one that serves; that one serves until then. Requests in flight end normally, but for
+ * those of an open model that wait for their sizes to be compiled: -ECANCELED.
+ */
 STARLING_API int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error);
 
 /* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4", or, of a model whose device is a GPU, on "gpu:1" or

@@ -442,6 +442,48 @@ Test(fork, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout =
         service_stop(&service);
 }
 
+/* ---- a connection made anew ---- */
+
+static _Atomic bool reconnected;
+
+static void *reconnect(void *context)
+{
+        struct guest *guest = context;
+        struct starling_error error = {""};
+
+        cr_expect_eq(starling_reconnect(guest->client, FOREVER_NS, &error), 0, "%s", error.text);
+        atomic_store(&reconnected, true);
+        return NULL;
+}
+
+/* Buffers of what has completed as -EPIPE are the client's: nobody writes to them when it has connected again. */
+Test(reconnect, waits_until_what_was_in_flight_before_writes_nothing_any_more, .timeout = 60)
+{
+        struct service service;
+        struct guest guest;
+        pthread_t thread;
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, BUSY);
+        gate_shut();
+        submit_slow(&guest, 1, NULL);
+        wait_taken(&guest);
+        cr_assert_eq(pthread_create(&thread, NULL, reconnect, &guest), 0);
+        usleep(300000);
+        cr_expect_not(atomic_load(&reconnected), "a worker has the buffers still");
+        gate_open();
+        pthread_join(thread, NULL);
+        reap(&guest, 1);
+        cr_expect_eq(count(&guest, 1, -EPIPE), 1);
+        submit_slow(&guest, 2, NULL);
+        guest.seen[0] = 0;
+        reap(&guest, 3);
+        cr_expect_eq(count(&guest, 2, 0), 2);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
 /* ---- change ---- */
 
 static uint32_t lines(struct service *service, const char *text)

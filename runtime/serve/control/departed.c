@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "memory.h"
+#include "region.h"
 #include "session_state.h"
 
 #include <poll.h>
@@ -46,20 +47,10 @@ static void drop(struct sl_sessions *s, struct sl_departed **link)
         free(departed);
 }
 
-static bool is_used(const struct sl_channel *channel, uint64_t identity)
-{
-        uint32_t n = channel ? atomic_load_explicit(&channel->n_regions, memory_order_relaxed) : 0;
-
-        for (uint32_t i = 0; i < n; i++)
-                if (channel->regions[i].identity == identity)
-                        return true;
-        return false;
-}
-
 static bool is_used_by_others(const struct sl_sessions *s, const struct sl_session *session, uint64_t identity)
 {
         for (uint32_t i = 0; i < s->n_sessions; i++)
-                if (&s->sessions[i] != session && is_used(s->sessions[i].channel, identity))
+                if (&s->sessions[i] != session && sl_region_is_of(&s->sessions[i], identity))
                         return true;
         return false;
 }

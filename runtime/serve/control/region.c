@@ -117,6 +117,17 @@ int sl_region_create(struct sl_sessions *s, struct sl_session *session, uint64_t
         return r;
 }
 
+bool sl_region_is_of(const struct sl_session *session, uint64_t identity)
+{
+        const struct sl_channel *channel = session->channel;
+        uint32_t n = channel ? atomic_load_explicit(&channel->n_regions, memory_order_relaxed) : 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (channel->regions[i].identity == identity)
+                        return true;
+        return false;
+}
+
 static int adopt(struct sl_sessions *s, struct sl_session *session, int fd, uint64_t bytes, struct sl_error *error)
 {
         struct sl_mapping mapping;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_error;
@@ -15,6 +16,9 @@ struct sl_sessions;
  * and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM (also beyond memory_max), -EMFILE.
  */
 int sl_region_create(struct sl_sessions *sessions, struct sl_session *session, uint64_t bytes, int *ret_fd, struct sl_error *error);
+
+/* True when one of the regions of the session is this file. @identity: its inode. */
+bool sl_region_is_of(const struct sl_session *session, uint64_t identity);
 
 /* Memory that the client had under an earlier runtime; the fd stays the caller's. Return: its index; also -EBADMSG. */
 int sl_region_adopt(struct sl_sessions *sessions, struct sl_session *session, int fd, struct sl_error *error);

@@ -15,11 +15,13 @@
 #include "session_state.h"
 #include "stats.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /* Two tokens of a session: its socket and its pidfd. */
 #define SESSION_TOKEN (1ull << 61)
@@ -58,7 +60,7 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
                 return -ENOMEM;
         }
         for (uint32_t i = 0; i < n; i++)
-                s->sessions[i] = (struct sl_session){.number = i, .socket = -1, .pidfd = -1};
+                s->sessions[i] = (struct sl_session){.number = i, .socket = -1, .pidfd = -1, .region_fd = -1};
         *ret_sessions = s;
         return 0;
 }
@@ -120,7 +122,9 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         }
         sl_account_release(session->account);
         s->n_connected--;
-        *session = (struct sl_session){.number = session->number, .socket = -1, .pidfd = -1};
+        if (session->region_fd >= 0)
+                sl_reaper_close(s->options.reaper, session->region_fd);
+        *session = (struct sl_session){.number = session->number, .socket = -1, .pidfd = -1, .region_fd = -1};
 }
 
 /* With a part of the id: a late event of a session that is gone must not be taken for one of the next that has its number. */
@@ -160,18 +164,6 @@ static struct sl_session *session_of(struct sl_sessions *s, const struct sl_chan
                 if (s->sessions[i].channel == channel)
                         return &s->sessions[i];
         return NULL;
-}
-
-void sl_sessions_event(struct sl_sessions *s, const struct sl_event *event)
-{
-        struct sl_session *session = session_of(s, event->pointer);
-
-        if (!session)
-                return;
-        if (event->kind == SL_EVENT_CHANNEL_BROKEN)
-                leave(s, session, "client-ejected", event->text);
-        else if (event->kind == SL_EVENT_CHANNEL_GONE)
-                free_session(s, session);
 }
 
 /* ---- answering ---- */
@@ -230,6 +222,36 @@ static int adopt_region(struct sl_sessions *s, struct sl_session *session, int f
         if (--session->regions_due == 0)
                 sl_socket_set_passing(session->socket, false);
         return sl_region_adopt(s, session, fd, error);
+}
+
+static bool has_hung_up(const struct sl_session *session)
+{
+        struct pollfd socket = {.fd = session->socket, .events = POLLRDHUP};
+
+        return session->state == SESSION_CLIENT && poll(&socket, 1, 0) == 1 && socket.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+/*
+ * Of a client that has connected anew jobs of its earlier session may be under way, and they write where its next requests will: it
+ * gets the region when those have ended. That the session has gone may not have been heard of yet.
+ */
+static bool is_left_soon(struct sl_sessions *s, const struct sl_session *session, int fd)
+{
+        bool found = false;
+        struct stat status;
+
+        if (fstat(fd, &status) < 0)
+                return false;
+        for (uint32_t i = 0; i < s->n_sessions; i++) {
+                struct sl_session *other = &s->sessions[i];
+
+                if (other == session || !sl_region_is_of(other, status.st_ino))
+                        continue;
+                if (has_hung_up(other))
+                        leave(s, other, "client-detached", NULL);
+                found |= other->state == SESSION_LEAVING;
+        }
+        return found;
 }
 
 static void handle_region(struct sl_sessions *s, struct sl_session *session, const struct sl_message *asked, int kept_fd)
@@ -302,14 +324,25 @@ static bool is_administration(uint32_t type)
                type == SL_MESSAGE_APPLY;
 }
 
-static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_message *message, int fd)
+/* @fd: taken where the region is not free yet. */
+static void handle_kept_region(struct sl_sessions *s, struct sl_session *session, int *fd)
+{
+        if (is_left_soon(s, session, *fd))
+                session->region_fd = sl_take_fd(fd);
+        else
+                handle_region(s, session, NULL, *fd);
+}
+
+static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_message *message, int *fd)
 {
         bool admin = is_administration(message->type);
 
         if (session->state == SESSION_NEW && message->type == SL_MESSAGE_HELLO)
                 handle_hello(s, session, message);
+        else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_REGION && *fd >= 0)
+                handle_kept_region(s, session, fd);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_REGION)
-                handle_region(s, session, message, fd);
+                handle_region(s, session, message, -1);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_BYE)
                 session->bye = true;
         else if (session->state == SESSION_ADMIN && message->type == SL_MESSAGE_ALLOT)
@@ -333,20 +366,30 @@ static void leave_after(struct sl_sessions *s, struct sl_session *session, int r
                         result == -E2BIG ? "descriptors that nobody asked for" : "a message that makes no sense");
 }
 
-/* Return: false when the session has ended. */
+/* A region that had to wait comes before what has been sent behind it. */
+static int next_message(struct sl_session *session, struct sl_message *ret_message, int *ret_fd)
+{
+        if (session->region_fd < 0)
+                return sl_message_receive_guarded(session->socket, ret_message, session->regions_due ? ret_fd : NULL);
+        *ret_message = (struct sl_message){.type = SL_MESSAGE_REGION};
+        *ret_fd = sl_take_fd(&session->region_fd);
+        return 0;
+}
+
+/* Return: false when the session has ended, or nothing more of it may be read now. */
 static bool receive_message(struct sl_sessions *s, struct sl_session *session)
 {
         struct sl_message message;
         int fd = -1;
-        int r = sl_message_receive_guarded(session->socket, &message, session->regions_due ? &fd : NULL);
+        int r = next_message(session, &message, &fd);
 
         if (r == 0)
-                handle(s, session, &message, fd);
+                handle(s, session, &message, &fd);
         else if (r != -EAGAIN)
                 leave_after(s, session, r);
         if (fd >= 0)
                 sl_reaper_close(s->options.reaper, fd);
-        return r == 0 && session->state != SESSION_FREE && session->state != SESSION_LEAVING;
+        return r == 0 && session->region_fd < 0 && session->state != SESSION_FREE && session->state != SESSION_LEAVING;
 }
 
 static void read_turn(struct sl_sessions *s, struct sl_session *session)
@@ -356,6 +399,28 @@ static void read_turn(struct sl_sessions *s, struct sl_session *session)
         while (n < MESSAGES_AT_ONCE && receive_message(s, session))
                 n++;
         session->unread = n == MESSAGES_AT_ONCE;
+}
+
+/* Who has waited for a region of the one that has gone. */
+static void resume(struct sl_sessions *s)
+{
+        for (uint32_t i = 0; i < s->n_sessions; i++)
+                if (s->sessions[i].region_fd >= 0 && s->sessions[i].state == SESSION_CLIENT)
+                        read_turn(s, &s->sessions[i]);
+}
+
+void sl_sessions_event(struct sl_sessions *s, const struct sl_event *event)
+{
+        struct sl_session *session = session_of(s, event->pointer);
+
+        if (!session)
+                return;
+        if (event->kind == SL_EVENT_CHANNEL_BROKEN) {
+                leave(s, session, "client-ejected", event->text);
+        } else if (event->kind == SL_EVENT_CHANNEL_GONE) {
+                free_session(s, session);
+                resume(s);
+        }
 }
 
 bool sl_sessions_continue(struct sl_sessions *s)
