@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/value.h"
 #include "gpu_tuning.h"
+#include "port.h"
 #include "schema.h"
 #include "setting.h"
 #include "shapes.h"
@@ -47,7 +48,7 @@ static const struct sl_setting settings[] = {
         SETTING(threads, SL_SETTING_NUMBER, .min = 1, .max = SL_TEAM_MEMBERS_MAX, .names = all_cores, .n_names = 1),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(slice_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
-        SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
+        SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SERVED_SAMPLES_MAX),
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
         SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),

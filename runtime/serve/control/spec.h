@@ -65,6 +65,6 @@ struct sl_model_spec {
 
         /* Both: */
         uint32_t segment_samples; /* N; at least the largest batch_max */
-        uint32_t samples_max;     /* of one request */
+        uint32_t samples_max;     /* of one request; SL_SERVED_SAMPLES_MAX at most */
         uint32_t queue_requests;  /* accepted and not completed; beyond: places.h */
 };

@@ -85,7 +85,7 @@ static int make_place(
         if (!victim)
                 return 0;
         struct sl_queue *queue = victim->queue;
-        sl_meter_taken_back(d, victim);
+        sl_meter_taken_back(d);
         sl_give_up(d, victim, -EDQUOT);
         sl_completions_publish(d, queue);
         return 0;

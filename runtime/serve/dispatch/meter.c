@@ -49,10 +49,9 @@ void sl_meter_refused(struct sl_dispatcher *d, struct sl_queue *queue, const str
                 sl_model_count(&ensemble->counting, refused, 1);
 }
 
-void sl_meter_taken_back(struct sl_dispatcher *d, const struct sl_request *request)
+void sl_meter_taken_back(struct sl_dispatcher *d)
 {
         sl_counter_add(&d->stats->refusals[SL_REFUSAL_SHARE], 1);
-        sl_counter_add(&request->queue->channel->stats->refused, 1);
 }
 
 void sl_meter_accepted(const struct sl_request *request)

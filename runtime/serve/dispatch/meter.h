@@ -25,8 +25,8 @@ enum sl_refusal sl_meter_cause(int status);
 void sl_meter_refused(
         struct sl_dispatcher *dispatcher, struct sl_queue *queue, const struct sl_ensemble *ensemble, enum sl_refusal cause);
 
-/* A request is about to end with -EDQUOT, so that a user with less gets its place. */
-void sl_meter_taken_back(struct sl_dispatcher *dispatcher, const struct sl_request *request);
+/* A request that was accepted is about to end with -EDQUOT, so that a user with less gets its place. */
+void sl_meter_taken_back(struct sl_dispatcher *dispatcher);
 
 /* An entry became a request. */
 void sl_meter_accepted(const struct sl_request *request);

@@ -150,8 +150,8 @@ void sl_route_detach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         ensemble->attached = false;
         for (uint32_t i = 0; ensemble->shapes && i < ensemble->shapes->n_slots; i++) {
                 end_loading(d, &ensemble->shapes->slots[i]);
-                end_parked(
-                        d, &ensemble->shapes->slots[i], -ECANCELED, "the model was unloaded while these sizes were being compiled");
+                end_parked(d, &ensemble->shapes->slots[i], -ECANCELED,
+                        "the model was unloaded or replaced while these sizes were being compiled");
         }
 }
 
