@@ -351,6 +351,12 @@ bool sl_graph_has_bodies(const struct sl_graph *graph)
         return false;
 }
 
+void sl_graph_moved_nodes(struct sl_graph *graph)
+{
+        sl_graph_index_free(graph->index);
+        graph->index = sl_graph_index_new();
+}
+
 struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_nodes)
 {
         struct sl_node *nodes = graph->nodes;
@@ -358,8 +364,7 @@ struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_node
         *ret_n_nodes = graph->n_nodes;
         graph->nodes = NULL;
         graph->n_nodes = 0;
-        sl_graph_index_free(graph->index);
-        graph->index = sl_graph_index_new();
+        sl_graph_moved_nodes(graph);
         return nodes;
 }
 

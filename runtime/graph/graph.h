@@ -101,6 +101,9 @@ void sl_graph_set_input(struct sl_graph *graph, uint32_t node, uint32_t input, u
 /* Output @output of the node is @value from now on: the one way that costs no walk when its producer is asked for. */
 void sl_graph_set_output(struct sl_graph *graph, uint32_t node, uint32_t output, uint32_t value);
 
+/* Nodes stand elsewhere in the array now: who makes and who uses a value is to be found anew. */
+void sl_graph_moved_nodes(struct sl_graph *graph);
+
 /*
  * Takes all nodes out, for a rewrite that puts them back one by one with others between them. The array is the caller's to free;
  * what its nodes point to stays the graph's.

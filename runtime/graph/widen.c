@@ -108,6 +108,7 @@ static int bring_forward(struct sl_graph *graph, uint32_t n_nodes)
         memcpy(casts, graph->nodes + n_nodes, n_casts * sizeof(*casts));
         memmove(graph->nodes + n_casts, graph->nodes, n_nodes * sizeof(*casts));
         memcpy(graph->nodes, casts, n_casts * sizeof(*casts));
+        sl_graph_moved_nodes(graph);
         free(casts);
         return 0;
 }

@@ -63,6 +63,29 @@ static void expect_close(const uint16_t *got, const uint16_t *want, size_t n)
                 cr_assert_float_eq(sl_ref_from_f16(got[i]), sl_ref_from_f16(want[i]), 4e-3, "%zu", i);
 }
 
+/* Whoever has asked for users before asks for those of nodes that stand elsewhere now. */
+Test(widen, users_are_known_behind_it)
+{
+        struct builder *b = builder_new(17);
+        struct sl_graph *graph;
+        uint32_t users[3];
+
+        builder_input(b, "x", SL_DTYPE_F16, DIMS(-1, 4));
+        builder_node(b, "Abs", "x", "a");
+        builder_node(b, "Relu", "a", "b");
+        builder_node(b, "Add", "a,b", "c");
+        builder_node(b, "Neg", "c", "y");
+        builder_output(b, "y");
+        graph = builder_import(b);
+        cr_assert_eq(sl_graph_users(graph, graph->nodes[0].outputs[0], users, 3), 2);
+        cr_assert_eq(sl_graph_widen(graph, NULL), 0);
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (graph->nodes[i].op == SL_OP_ABS)
+                        cr_expect_eq(sl_graph_users(graph, graph->nodes[i].outputs[0], users, 3), 2);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
 Test(widen, a_network_of_float16_computes_the_same_in_float32)
 {
         struct builder *b = network();
