@@ -11,6 +11,8 @@
 #include "sender.h"
 #include "team.h"
 
+#define TURN_NS SL_NS_PER_MS
+
 static struct sl_ready_queue *ready_of(const struct thread_executor *t)
 {
         return &t->options.let->ready;
@@ -68,6 +70,7 @@ static void leave_light_jobs(struct thread_executor *t)
 /* The executor whose job it is, and the thread that runs it. */
 struct run {
         struct thread_executor *executor, *thread;
+        uint64_t began_ns; /* with its first job; 0: there was none */
 };
 
 static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
@@ -108,7 +111,7 @@ static void run_job(struct run *run, uint32_t slot)
                 sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);
 }
 
-/* The next job is for whom it was given to: nobody else's thread may be busy with it while its own one sleeps. */
+/* What is left is for whom it was given to, or the thread's own next one. */
 static void hand_on(struct run *run)
 {
         struct thread_executor *t = run->thread;
@@ -122,23 +125,33 @@ static void hand_on(struct run *run)
         atomic_store_explicit(&t->told, true, memory_order_seq_cst);
 }
 
-/*
- * Of its own executor all jobs, one by one where light jobs of others wait; of another one the job that lay in the let's queue,
- * which is light.
- */
-static bool is_over(const struct run *run, uint32_t n_jobs)
+static bool others_wait(const struct run *run)
 {
-        return n_jobs && (run->executor != run->thread || sl_ready_waiting(ready_of(run->thread)));
+        struct thread_executor *t = run->thread;
+
+        return sl_ready_waiting(ready_of(t)) ||
+               (run->executor != t && (atomic_load_explicit(&t->told, memory_order_seq_cst) || quits(t)));
+}
+
+/*
+ * To go on with an executor that has more is to go on with what lies in a near cache, and wakes nobody: but no longer than a turn
+ * if somebody else waits for this thread, as whoever has always more to do would have it for ever.
+ */
+static bool is_over(const struct run *run)
+{
+        return run->began_ns && sl_clock_ns() - run->began_ns >= TURN_NS && others_wait(run);
 }
 
 static void run_jobs(struct run *run)
 {
         struct sl_mailbox *inbox = run->executor->inbox;
-        uint32_t slot, n_jobs = 0;
+        uint32_t slot;
 
         do {
-                for (; !is_over(run, n_jobs) && sl_mailbox_take(inbox, &slot); n_jobs++)
+                while (!is_over(run) && sl_mailbox_take(inbox, &slot)) {
+                        run->began_ns = run->began_ns ? run->began_ns : sl_clock_ns();
                         run_job(run, slot);
+                }
                 if (sl_mailbox_waiting(inbox)) {
                         hand_on(run);
                         return;
