@@ -14,7 +14,8 @@
 static_assert(sizeof(dnnl_memory_desc_t) <= SL_PACK_FORM_BYTES, "a memory descriptor fits a form");
 
 /* Longer than any block of elements in a form that oneDNN uses. */
-#define BLOCK_MAX 4096
+#define BLOCK_MAX         4096
+#define POOL_VECTOR_BYTES 32
 
 struct sl_primitive {
         dnnl_engine_t engine;
@@ -363,9 +364,25 @@ static bool saturates(const struct sl_primitive_spec *spec, dnnl_primitive_desc_
                !strstr(name, "amx");
 }
 
+/*
+ * Pooling of bytes: without the masks of AVX-512 (seen in 2.6.3) a vector of 32 that would reach beyond the end of the tensor is
+ * read from before instead, which is before the tensor where it has few more bytes than that.
+ */
+static bool reads_before(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+{
+        const struct sl_strided *source = &spec->source;
+        int64_t bytes = 1;
+
+        if (spec->kind != SL_PRIMITIVE_POOL_MAX || (source->dtype != SL_DTYPE_U8 && source->dtype != SL_DTYPE_I8))
+                return false;
+        for (uint32_t i = 0; i < source->rank; i++)
+                bytes *= source->dims[i];
+        return bytes < 2 * POOL_VECTOR_BYTES && !strstr(name_of(chosen), "avx512");
+}
+
 static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
 {
-        return mixes_up_addend(spec, chosen) || saturates(spec, chosen);
+        return mixes_up_addend(spec, chosen) || saturates(spec, chosen) || reads_before(spec, chosen);
 }
 
 /* oneDNN's first choice for the spec. The caller destroys it. */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define GUARD_BYTES 256 /* on each side of an output: nothing may write there */
+#define GUARD_BYTES 256 /* beside a tensor, at least: nothing may write there */
 #define GUARD_VALUE 0x5a
 
 static const struct {
@@ -309,27 +309,63 @@ static void permute(const struct sl_tensor *to, void *target, const struct sl_te
         }
 }
 
+/*
+ * Memory of a tensor among pages that nobody may touch: about each second one begins where the page before it is such a one, the
+ * others end, up to the next 64 bytes, where the page behind is. What else there is in its pages holds GUARD_VALUE.
+ */
+struct guarded {
+        unsigned char *pages, *data;
+        uint64_t bytes; /* that may be touched, of pages */
+        struct guarded *next;
+};
+
+static struct guarded *all_guarded;
+
 static void *allocate_guarded(uint64_t bytes)
 {
-        char *data = aligned_alloc(64, sl_align_up(bytes, 64) + 2 * GUARD_BYTES);
+        static uint32_t n;
+        struct guarded *guarded = malloc(sizeof(*guarded));
+        uint64_t room = sl_align_up(bytes + GUARD_BYTES, 64);
 
-        cr_assert_not_null(data);
-        memset(data, GUARD_VALUE, sl_align_up(bytes, 64) + 2 * GUARD_BYTES);
-        return data + GUARD_BYTES;
+        cr_assert_not_null(guarded);
+        *guarded = (struct guarded){.bytes = sl_align_up(room, SL_PAGE_BYTES), .next = all_guarded};
+        guarded->pages = mmap(NULL, guarded->bytes + 2 * SL_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert_neq(guarded->pages, MAP_FAILED);
+        guarded->pages += SL_PAGE_BYTES;
+        cr_assert_eq(mprotect(guarded->pages, guarded->bytes, PROT_READ | PROT_WRITE), 0);
+        memset(guarded->pages, GUARD_VALUE, guarded->bytes);
+        guarded->data = guarded->pages + (n++ * 2654435761u >> 31 ? 0 : guarded->bytes - sl_align_up(bytes, 64));
+        all_guarded = guarded;
+        return guarded->data;
+}
+
+static struct guarded **find_guarded(const void *data)
+{
+        struct guarded **link = &all_guarded;
+
+        while ((*link)->data != data)
+                link = &(*link)->next;
+        return link;
 }
 
 static void free_guarded(void *data)
 {
-        if (data)
-                free((char *)data - GUARD_BYTES);
+        struct guarded **link = data ? find_guarded(data) : NULL, *guarded;
+
+        if (!link)
+                return;
+        guarded = *link;
+        *link = guarded->next;
+        munmap(guarded->pages - SL_PAGE_BYTES, guarded->bytes + 2 * SL_PAGE_BYTES);
+        free(guarded);
 }
 
 static bool guards_stand(const void *data, uint64_t bytes)
 {
-        const unsigned char *d = data;
+        const struct guarded *guarded = *find_guarded(data);
 
-        for (uint64_t i = 1; i <= GUARD_BYTES; i++)
-                if (d[-(int64_t)i] != GUARD_VALUE || d[bytes + i - 1] != GUARD_VALUE)
+        for (const unsigned char *d = guarded->pages; d < guarded->pages + guarded->bytes; d++)
+                if ((d < guarded->data || d >= guarded->data + bytes) && *d != GUARD_VALUE)
                         return false;
         return true;
 }

@@ -264,6 +264,12 @@ static const char *const sums[] = {
         "MaxPool 2x32x14x14:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
         "MaxPool 2x32x14x14:int8 kernel_shape=2,2 strides=2,2 nhwc",
         "MaxPool 2x70x15x13:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
+        "MaxPool 1x3x40:int8 kernel_shape=2 nhwc",
+        "MaxPool 1x5x40:uint8 kernel_shape=3 nhwc",
+        "MaxPool 1x31x40:uint8 kernel_shape=3 nhwc",
+        "MaxPool 1x33x40:int8 kernel_shape=3 nhwc",
+        "MaxPool 1x7x4x5x6:uint8 kernel_shape=2,2,2 nhwc",
+        "MaxPool 1x40x4x5x6:int8 kernel_shape=2,2,2 nhwc",
         "MaxPool 1x3x15x13:int8 kernel_shape=3,3 pads=1,1,1,1 nhwc",
         "MaxPool 1x130x15x13:int8 kernel_shape=3,2 strides=1,2 dilations=2,1 nhwc",
         "Concat 1x8x5x5:uint8 1x16x5x5:uint8 axis=1 nhwc",
@@ -272,6 +278,32 @@ static const char *const sums[] = {
 Test(cpu_quantized, what_moves_and_adds_bytes_gives_what_the_reference_gives)
 {
         case_check_all(sums, sizeof(sums) / sizeof(sums[0]));
+}
+
+/* Less than two vectors in all: whoever reads vectors may reach beyond both ends. Not each processor has a kernel for them. */
+static const char *const few[] = {
+        "MaxPool 1x1x40:int8 kernel_shape=1",
+        "MaxPool 1x1x40:int8 kernel_shape=1 nhwc",
+        "MaxPool 1x1x36:int8 kernel_shape=1 nhwc",
+        "MaxPool 1x1x33:uint8 kernel_shape=2 nhwc",
+        "MaxPool 1x1x35:uint8 kernel_shape=1 nhwc",
+        "MaxPool 1x3x17:int8 kernel_shape=2 nhwc",
+        "MaxPool 1x3x20:uint8 kernel_shape=2 nhwc",
+        "MaxPool 1x1x63:uint8 kernel_shape=3 nhwc",
+        "MaxPool 1x1x64:uint8 kernel_shape=3 nhwc",
+};
+
+Test(cpu_quantized, of_few_bytes_no_neighbour_is_read)
+{
+        for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
+                struct sl_node_desc node;
+                struct test_case test;
+
+                case_parse(few[i], &test);
+                node = case_cpu_node(&test);
+                if (sl_backend_cpu.planner->supports(NULL, &node))
+                        case_check_all(&few[i], 1);
+        }
 }
 
 static const char *const borders[] = {
