@@ -179,3 +179,24 @@ Test(cpu_products, a_pooling_gives_what_the_reference_gives)
 {
         case_check_all(pools, sizeof(pools) / sizeof(pools[0]));
 }
+
+/* Nobody walks over 2^40 places of which 9 are there: who would leaves it to the reference. */
+static const char *const wide_windows[] = {
+        "MaxPool 1x16x3x3 kernel_shape=1048576,1048576 strides=1048576,1048576 pads=1048575,1048575,1048575,1048575",
+        "MaxPool 1x16x3x3 kernel_shape=1048576,1048576 strides=1048576,1048576 pads=1048575,1048575,1048575,1048575 nhwc",
+        "AveragePool 1x16x3x3 kernel_shape=1048576,1048576 strides=1048576,1048576 pads=1048575,1048575,1048575,1048575",
+        "AveragePool 1x16x3x3 kernel_shape=1048576,1048576 strides=1048576,1048576 pads=1048575,1048575,1048575,1048575 nhwc",
+};
+
+Test(cpu_products, windows_far_wider_than_the_image_take_no_longer_than_the_image, .timeout = 30)
+{
+        for (size_t i = 0; i < sizeof(wide_windows) / sizeof(wide_windows[0]); i++) {
+                struct sl_node_desc node;
+                struct test_case test;
+
+                case_parse(wide_windows[i], &test);
+                node = case_cpu_node(&test);
+                if (sl_backend_cpu.planner->supports(NULL, &node))
+                        case_check_all(&wide_windows[i], 1);
+        }
+}
