@@ -364,25 +364,30 @@ static bool saturates(const struct sl_primitive_spec *spec, dnnl_primitive_desc_
                !strstr(name, "amx");
 }
 
-/*
- * Pooling of bytes: without the masks of AVX-512 (seen in 2.6.3) a vector of 32 that would reach beyond the end of the tensor is
- * read from before instead, which is before the tensor where it has few more bytes than that.
- */
-static bool reads_before(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+static int64_t elements_of(const struct sl_strided *tensor)
 {
-        const struct sl_strided *source = &spec->source;
-        int64_t bytes = 1;
+        int64_t n = 1;
 
-        if (spec->kind != SL_PRIMITIVE_POOL_MAX || (source->dtype != SL_DTYPE_U8 && source->dtype != SL_DTYPE_I8))
+        for (uint32_t i = 0; i < tensor->rank; i++)
+                n *= tensor->dims[i];
+        return n;
+}
+
+/*
+ * Pooling of bytes: without the masks of AVX-512 (seen in 2.6.3) a vector of 32 that would reach beyond the end of the tensor
+ * begins before it instead, which is before the tensor where it has few more bytes than that. So are results stored, too.
+ */
+static bool reaches_before(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+{
+        if (spec->kind != SL_PRIMITIVE_POOL_MAX || (spec->source.dtype != SL_DTYPE_U8 && spec->source.dtype != SL_DTYPE_I8))
                 return false;
-        for (uint32_t i = 0; i < source->rank; i++)
-                bytes *= source->dims[i];
-        return bytes < 2 * POOL_VECTOR_BYTES && !strstr(name_of(chosen), "avx512");
+        return (elements_of(&spec->source) < 2 * POOL_VECTOR_BYTES || elements_of(&spec->result) < 2 * POOL_VECTOR_BYTES) &&
+               !strstr(name_of(chosen), "avx512");
 }
 
 static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
 {
-        return mixes_up_addend(spec, chosen) || saturates(spec, chosen) || reads_before(spec, chosen);
+        return mixes_up_addend(spec, chosen) || saturates(spec, chosen) || reaches_before(spec, chosen);
 }
 
 /* oneDNN's first choice for the spec. The caller destroys it. */

@@ -291,6 +291,12 @@ static const char *const few[] = {
         "MaxPool 1x3x20:uint8 kernel_shape=2 nhwc",
         "MaxPool 1x1x63:uint8 kernel_shape=3 nhwc",
         "MaxPool 1x1x64:uint8 kernel_shape=3 nhwc",
+        "MaxPool 3x1x33:uint8 kernel_shape=4 strides=2 nhwc",
+        "MaxPool 3x1x33:int8 kernel_shape=4 strides=2 nhwc",
+        "MaxPool 3x1x35:uint8 kernel_shape=4 strides=2 nhwc",
+        "MaxPool 3x1x37:int8 kernel_shape=4 strides=2 nhwc",
+        "MaxPool 1x1x16x7x5:int8 kernel_shape=3,3,3 strides=2,2,2 nhwc",
+        "MaxPool 1x2x2x8x8:uint8 kernel_shape=2,2,2 strides=1,2,2 nhwc",
 };
 
 Test(cpu_quantized, of_few_bytes_no_neighbour_is_read)
