@@ -9,6 +9,7 @@
 #include "element.h"
 #include "kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 struct axis {
@@ -94,6 +95,12 @@ static bool next_index(const struct sl_resize *r, int64_t *index)
         return false;
 }
 
+/* Of integers with a filter for fewer pixels the nearest one, as ONNX's reference and others have it; else what is stored is cut. */
+static double rounded(const struct sl_resize *r, uint32_t dtype, double value)
+{
+        return r->antialias && !sl_dtype_is_float(dtype) ? nearbyint(value) : value;
+}
+
 int sl_ref_resize(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         struct tables t = {.resize = {.rank = 0}, .pace = binding->pace};
@@ -118,7 +125,8 @@ int sl_ref_resize(const struct sl_node_desc *node, const struct sl_binding *bind
                         memcpy((char *)binding->outputs[0] + (size_t)at * bytes,
                                 (const char *)binding->inputs[0] + (size_t)place_of(&t, index) * bytes, bytes);
                 else
-                        sl_ref_store(binding->outputs[0], at, dtype, add_up(&t, index, 0, 0, binding->inputs[0], dtype));
+                        sl_ref_store(binding->outputs[0], at, dtype,
+                                rounded(&t.resize, dtype, add_up(&t, index, 0, 0, binding->inputs[0], dtype)));
                 at++;
         } while (next_index(&t.resize, index) && sl_pace_on(binding->pace, 1));
         return 0;

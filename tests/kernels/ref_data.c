@@ -129,6 +129,18 @@ Test(ref_data, shape_rules_name_what_does_not_fit)
         bench_expect_error(&node, EINVAL, "input 2 is [2,3], wants [2,4]");
 }
 
+Test(ref_data, integers_that_are_resized_with_a_filter_are_rounded)
+{
+        struct sl_node_desc node = bench_node(SL_OP_RESIZE);
+        const uint8_t x[] = {0, 1, 10, 11};
+
+        bench_input(&node, SL_DTYPE_U8, SHAPE(1, 1, 1, 4));
+        BENCH_INTS(&node, SL_ATTR_SIZES, 1, 1, 1, 2);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_MODE, 1);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_ANTIALIAS, 1);
+        EXPECT_ELEMENTS(&node, INPUTS(x), uint8_t, 2, 9); /* 1.625 and 9.375 */
+}
+
 Test(ref_data, the_batch_is_carried_by_what_keeps_samples_apart)
 {
         struct sl_node_desc node = bench_node(SL_OP_RESIZE);
