@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The light jobs of a let: executors that have been given one, for whichever of the let's threads is awake. To wake a thread costs
- * more than such a job, so only as many threads are woken as the let has cores; each computes until nothing is left here.
+ * more than such a job, so only as many threads are woken as the let has cores; each computes until nothing is left here,
+ * and for one executor a turn only while others wait (thread_loop.c).
  *
  *   (Q1) dispatcher: slot stored, then store-seq_cst tail.
  *   (Q2) thread:     load-acquire tail, read the slot, then CAS-release head; who wins has it.     pairs with Q1
