@@ -14,7 +14,7 @@ struct sl_served_port {
         uint64_t sample_bytes; /* of one sample; of the whole tensor when it has no batch axis; at least, in a signature */
 };
 
-/* Return: 0; -EOVERFLOW: the bytes of SL_SERVED_SAMPLES_MAX samples are no number. */
+/* Return: 0; -EOVERFLOW: over 1 TiB, or the bytes of SL_SERVED_SAMPLES_MAX samples are no number. */
 int sl_served_port_init(struct sl_served_port *ret_port, const struct sl_port *port);
 
 /* From a sample to the next; 0: the tensor has no batch. */
