@@ -134,9 +134,10 @@ static void choose_rows(struct sl_im2col_gemm *p)
 static uint32_t narrow_of(const struct sl_node_desc *node)
 {
         const int64_t *x = node->inputs[0].shape.dims, *f = node->inputs[1].shape.dims;
+        struct sl_conv_shape shape;
 
-        if (node->inputs[0].shape.rank != 4 || x[2] * x[3] != 1 || f[2] * f[3] != 1 ||
-                sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) != 1)
+        if (node->inputs[0].shape.rank != 4 || x[2] * x[3] != 1 || !sl_conv_shape_read(node, &shape) || shape.groups != 1 ||
+                !is_pointwise(&shape.window))
                 return SL_DTYPE_NONE;
         return sl_narrow_dtype(node, 1, sl_gemm_packed_floats(f[1], f[0]));
 }
@@ -161,7 +162,7 @@ static bool im2col_gemm_plan(const struct sl_node_desc *node, void *state, struc
         p->depth = c->window.kernel[0] * c->window.kernel[1] * c->channels;
         p->streams = p->depth * c->filters * c->groups * (int64_t)sizeof(float) > sl_cpu_l2_bytes() / 4;
         choose_rows(p);
-        p->narrow = p->source == SL_IM2COL_INPUT ? narrow_of(node) : SL_DTYPE_NONE;
+        p->narrow = narrow_of(node);
         if (p->source == SL_IM2COL_COPIED && c->groups > 1)
                 return false;
         sizes->scratch_bytes = (size_t)scratch_floats(p) * sizeof(float);

@@ -364,7 +364,7 @@ static bool saturates(const struct sl_primitive_spec *spec, dnnl_primitive_desc_
                !strstr(name, "amx");
 }
 
-static int64_t elements_of(const struct sl_strided *tensor)
+static int64_t count_elements(const struct sl_strided *tensor)
 {
         int64_t n = 1;
 
@@ -381,7 +381,7 @@ static bool reaches_before(const struct sl_primitive_spec *spec, dnnl_primitive_
 {
         if (spec->kind != SL_PRIMITIVE_POOL_MAX || (spec->source.dtype != SL_DTYPE_U8 && spec->source.dtype != SL_DTYPE_I8))
                 return false;
-        return (elements_of(&spec->source) < 2 * POOL_VECTOR_BYTES || elements_of(&spec->result) < 2 * POOL_VECTOR_BYTES) &&
+        return (count_elements(&spec->source) < 2 * POOL_VECTOR_BYTES || count_elements(&spec->result) < 2 * POOL_VECTOR_BYTES) &&
                !strstr(name_of(chosen), "avx512");
 }
 
@@ -572,15 +572,6 @@ static int explain(dnnl_status_t status, const struct sl_packed *packed, struct 
 {
         return sl_error_set(error, -from_status(status), "oneDNN cannot build the primitive%s: status %d",
                 packed && packed->data_bytes ? " over weights packed in this form" : "", (int)status);
-}
-
-static int64_t count_elements(const struct sl_strided *tensor)
-{
-        int64_t elements = 1;
-
-        for (uint32_t i = 0; i < tensor->rank; i++)
-                elements *= tensor->dims[i];
-        return elements;
 }
 
 int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_primitive **ret_primitive,

@@ -48,22 +48,27 @@ void sl_look_at(struct sl_look *look, const struct sl_policy_worker *worker, str
         shown->let = show_let(look, turns);
 }
 
+_Static_assert(SL_POLICY_WORKERS_MAX <= 64, "a bit for each worker");
+
 bool sl_look_lacks_workers(const struct sl_look *look, const struct sl_decision *decisions, uint32_t n)
 {
         const struct sl_policy_view *view = look->view;
-        uint32_t left[SL_POLICY_WORKERS_MAX], n_given[SL_POLICY_WORKERS_MAX] = {0};
+        uint32_t left[SL_POLICY_WORKERS_MAX];
+        uint64_t given = 0;
 
+        if (!sl_task_queue_length(view->waiting))
+                return false;
         memcpy(left, view->starts_max, view->n_lets * sizeof(*left));
         for (uint32_t i = 0; i < n; i++) {
                 const struct sl_policy_worker *worker = &view->workers[decisions[i].worker];
 
-                n_given[decisions[i].worker]++;
+                given |= UINT64_C(1) << decisions[i].worker;
                 left[worker->let] -= left[worker->let] > 0;
         }
         for (uint32_t i = 0; i < view->n_workers; i++)
-                if (!view->workers[i].jobs && !n_given[i] && left[view->workers[i].let])
+                if (!view->workers[i].jobs && !(given >> i & 1) && left[view->workers[i].let])
                         return false;
-        return sl_task_queue_length(view->waiting);
+        return true;
 }
 
 void sl_look_end(const struct sl_look *look)

@@ -9,11 +9,16 @@
  *   pads=1,1        an attribute by its ONNX name
  *   +residual       the epilogue: the residual, then +relu, +clip, +sigmoid, +tanh, +leaky, +gelu, +hardswish, +swish, +elu
  *   nhwc            all tensors of rank 3 or more are CHANNELS_LAST on the `cpu` side; "tonhwc" the output only, "fromnhwc" the
- * inputs only packed          input 1 (and R of an LSTM, and all weights of a MBConv) is constant and goes through pack()
- * and repack() outputs:3       more than one output positive        all float data is in [0.5, 1.5), else in [-1, 1) wide:30 float
- * data is that many times as large second:2        every element of input 1 is 2 below:7         integer data is in [-7, 7)
- * weights:f16      the node asks for weights in float16, or bf16; all float32 data is rounded to that
- * loose:1e-4      allowed relative error, 1e-5 without it
+ *                   inputs only
+ *   packed          input 1 (and R of an LSTM, and all weights of a MBConv) is constant and goes through pack() and repack()
+ *   outputs:3       more than one output
+ *   positive        all float data is in [0.5, 1.5), else in [-1, 1)
+ *   wide:30         float data is that many times as large
+ *   second:2        every element of input 1 is 2
+ *   below:7         integer data is in [-7, 7)
+ *   weights:f16     the node asks for weights in float16, or bf16; all float32 data is rounded to that
+ *   infloats        it does not get them so
+ *   loose:1e-4      allowed relative error, 1e-5 without it
  */
 #pragma once
 
@@ -26,7 +31,7 @@
 struct test_case {
         const char *line;
         struct sl_node_desc node; /* shapes inferred, all PLAIN */
-        bool nhwc_inputs, nhwc_outputs, packed, positive, extreme;
+        bool nhwc_inputs, nhwc_outputs, packed, positive, extreme, in_floats;
         uint32_t weights; /* SL_DTYPE_F16, SL_DTYPE_BF16; NONE: no wish */
         int64_t below;
         double loose, wide;
@@ -73,5 +78,6 @@ int test_kernel_launch_in_place(struct test_kernel *k);
 /* Runs the line on both backends and compares every output, twice, and in place where the operator allows it. */
 void case_check(const char *line);
 
-/* Each of them, on one thread. */
+/* Each of them, on one thread; or each that the backend takes, where that depends on the processor. */
 void case_check_all(const char *const *lines, size_t n_lines);
+void case_check_taken(const char *const *lines, size_t n_lines);

@@ -206,6 +206,8 @@ static const char *const single_pixels[] = {
         "Conv 2x240x1x1 64x240x1x1 64 weights:bf16 packed +swish",
         "Conv 3x33x1x1 96x33x1x1 weights:f16 packed +residual",
         "Conv 1x17x1x1 64x17x1x1 64 weights:bf16 packed +sigmoid",
+        "Conv 1x17x1x1 64x17x1x1 64 strides=2,2 weights:f16 infloats packed",
+        "Conv 2x17x1x1 64x17x1x1 64 pads=1,1,1,1 weights:bf16 infloats packed +relu",
 };
 
 Test(cpu_convolutions, over_one_pixel_their_filters_may_lie_in_halves)
