@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,6 +290,17 @@ Test(processes, what_is_to_run_again_does_so_once)
         world_stop(&world);
 }
 
+/* Where a request is cut depends on the time that its members took, and each size of a plan rounds in its own way. */
+static void expect_near(const struct digits_job *x, const struct digits_job *y)
+{
+        const float *left = x->output.data, *right = y->output.data;
+
+        cr_assert_eq(x->samples, y->samples);
+        for (uint32_t i = 0; i < x->samples * DIGITS_OUT; i++)
+                cr_assert(fabsf(left[i] - right[i]) <= 1e-5f, "%u samples, element %u: %g, expected %g", x->samples, i, (double)right[i],
+                        (double)left[i]);
+}
+
 Test(processes, an_ensemble_with_a_member_of_its_own_process_answers_the_same)
 {
         struct starling_client *client;
@@ -313,8 +325,7 @@ Test(processes, an_ensemble_with_a_member_of_its_own_process_answers_the_same)
                 cr_assert_eq(starling_infer(queue, &request, NULL), 0);
                 request = digits_fill(&jobs[1], mixed, &seeds[1]);
                 cr_assert_eq(starling_infer(queue, &request, NULL), 0);
-                cr_assert_eq(memcmp(jobs[0].output.data, jobs[1].output.data, jobs[0].samples * DIGITS_OUT * sizeof(float)), 0,
-                        "%u samples", jobs[0].samples);
+                expect_near(&jobs[0], &jobs[1]);
         }
         starling_close(client);
         world_stop(&world);

@@ -24,7 +24,7 @@ static struct sl_port port(const char *name, int64_t width)
 
 static void add_channel(struct fixture *f, uint32_t inputs, uint32_t classes)
 {
-        const struct sl_channel_shape shape = {.n_queues = 2, .depth = 8, .tensors = 4};
+        const struct sl_channel_shape shape = {.n_queues = 2, .depth = 32, .tensors = 4};
         uint64_t bytes = sl_align_up((uint64_t)SAMPLES_MAX * (inputs + classes * SL_MEMBERS_MAX) * sizeof(float), SL_PAGE_BYTES);
         struct sl_mapping mapping;
         int fd;
@@ -92,6 +92,7 @@ struct sl_request *fixture_request(struct fixture *f, uint16_t tag, uint32_t sam
         struct sl_request *request = &queue->requests[tag];
         struct sl_place *tensors = f->channel->tensors + (size_t)tag * f->channel->shape.tensors;
 
+        cr_assert_lt(tag, f->channel->shape.depth);
         *request = (struct sl_request){
                 .work = {.assembly = &f->ensemble->assembly, .inputs = tensors, .outputs = tensors + 1, .segments = SL_NO_SEGMENT},
                 .queue = queue,
