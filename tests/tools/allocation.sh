@@ -19,6 +19,16 @@ workers() {
                 sed 's/.*://' | sort -n | tr '\n' ' '
 }
 
+# has MODEL WORKERS: sooner or later; those that a change replaced are listed until what they had is done
+has() {
+        local i
+        for ((i = 0; i < 200; i++)); do
+                [ "$(workers "$1")" = "$2" ] && return
+                sleep 0.05
+        done
+        return 1
+}
+
 core=cpu:$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
 quick=(--seconds 0.02 --batches 2,4 --devices "$core" --benches 100)
 "$starling" optimize "$folder/models/pair" "${quick[@]}" -o "$folder/best.yaml" >"$folder/out" 2>"$folder/err" ||
@@ -75,7 +85,7 @@ grep -q 'event=allocation-used served=pair' "$folder/said" || wrong "the next st
 [[ $(workers mlp) =~ ^[24]\ $ ]] || wrong "workers of mlp: $(workers mlp)"
 printf 'models: [mlp]\nrows: [{device: "%s", batches: [1+8]}]\n' "$core" >"$folder/other.yaml"
 "$starling" apply --name "$name" "$folder/other.yaml" || wrong "apply: status $?"
-[ "$(workers mlp)" = '1 8 ' ] || wrong "workers of mlp after apply: $(workers mlp)"
+has mlp '1 8 ' || wrong "workers of mlp after apply: $(workers mlp)"
 "$starling" apply --name "$name" --configured || wrong "apply --configured: status $?"
 code=0
 said=$("$starling" apply --name nobody "$folder/other.yaml" 2>&1) || code=$?
@@ -91,15 +101,15 @@ printf 'models: [mlp, lenet]\nrows: [{device: "%s", batches: [64, 2]}]\n' "$core
 start --config "$folder/config.yaml"
 grep -q 'event=allocation-not-used served=pair cause="model \\"mlp\\" does not load under it"' "$folder/said" &&
         grep -q 'event=ready failed_models=0' "$folder/said" || wrong "no model without an allocation that fails: $(<"$folder/said")"
-[[ $(workers mlp) == '32 ' && $(workers lenet) == '32 ' ]] || wrong "workers of the second try: $(workers mlp), $(workers lenet)"
+has mlp '32 ' && has lenet '32 ' || wrong "workers of the second try: $(workers mlp), $(workers lenet)"
 "$starling" reload --name "$name" mlp || wrong "reload: status $?"
-[ "$(workers mlp)" = '32 ' ] || wrong "what was given up is used again: $(workers mlp)"
+has mlp '32 ' || wrong "what was given up is used again: $(workers mlp)"
 stop
 
 printf 'models: [\n' >"$kept"
 start --config "$folder/config.yaml"
 grep -q 'event=allocation-not-used served=pair' "$folder/said" || wrong "nothing is said of a damaged one: $(<"$folder/said")"
-[ "$(workers mlp)" = '32 ' ] || wrong "workers of mlp without it: $(workers mlp)"
+has mlp '32 ' || wrong "workers of mlp without it: $(workers mlp)"
 stop
 
 # refused WORDS ARGUMENT...: one line with these words
