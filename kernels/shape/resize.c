@@ -84,6 +84,7 @@ static int scale_axis(struct sl_resize *r, uint32_t axis, double scale, struct s
         if (!(scale > 0 && scale < 0x1p31))
                 return sl_error_set(error, EINVAL, "the scale of dimension %u is %g, outside (0,2^31)", axis, scale);
         r->scale[axis] = (float)scale;
+        r->extent[axis] = (float)scale * (float)r->in[axis];
         if (!sl_dim_known(r->in[axis])) {
                 r->out[axis] = scale == 1 ? r->in[axis] : SL_DIM_UNKNOWN;
                 return 0;
@@ -102,6 +103,7 @@ static int size_axis(struct sl_resize *r, uint32_t axis, int64_t size, struct sl
                 return sl_error_set(
                         error, EINVAL, "the size of dimension %u is %" PRId64 ", outside [0,%d]", axis, size, INT32_MAX);
         r->out[axis] = size;
+        r->extent[axis] = (float)size;
         if (sl_dim_known(r->in[axis]))
                 r->scale[axis] = r->in[axis] ? (float)size / (float)r->in[axis] : 1;
         return 0;
@@ -131,6 +133,7 @@ static int size_evenly(struct sl_resize *r, const uint32_t *axes, const struct s
                 if (result)
                         return result;
                 r->scale[axes[i]] = (float)best;
+                r->extent[axes[i]] = (float)best * (float)r->in[axes[i]];
         }
         return 0;
 }
@@ -192,6 +195,7 @@ int sl_resize_read(const struct sl_node_desc *node, struct sl_resize *ret_resize
         for (uint32_t i = 0; i < in->rank; i++) {
                 r.in[i] = r.out[i] = in->dims[i];
                 r.scale[i] = r.crop_end[i] = 1;
+                r.extent[i] = (float)in->dims[i];
         }
         if (r.transform == SL_RESIZE_TF_CROP_AND_RESIZE) {
                 result = find_list(node, SL_ATTR_ROI, SL_ATTR_TYPE_FLOATS, 2 * count, &crop, error);
@@ -250,17 +254,15 @@ int64_t sl_resize_taps(const struct sl_resize *r, uint32_t axis)
 /* Where place @at of the output lies in the input. */
 static float source_of(const struct sl_resize *r, uint32_t axis, int64_t at)
 {
-        float x = (float)at, in = (float)r->in[axis], out = (float)r->out[axis], scale = r->scale[axis], start, end, exact;
+        float x = (float)at, in = (float)r->in[axis], out = (float)r->out[axis], scale = r->scale[axis], start, end;
 
         switch (r->transform) {
         case SL_RESIZE_HALF_PIXEL_SYMMETRIC:
-                exact = scale * in;
-                return in / 2 * (1 - out / exact) + (x + 0.5f) / scale - 0.5f;
+                return in / 2 * (1 - out / r->extent[axis]) + (x + 0.5f) / scale - 0.5f;
         case SL_RESIZE_PYTORCH_HALF_PIXEL:
                 return r->out[axis] > 1 ? (x + 0.5f) / scale - 0.5f : 0;
         case SL_RESIZE_ALIGN_CORNERS:
-                /* As ONNX's cases have it: by the size that the scale says, whole or not. */
-                return r->out[axis] == 1 ? 0 : x * (in - 1) / (scale * in - 1);
+                return r->out[axis] == 1 ? 0 : x * (in - 1) / (r->extent[axis] - 1);
         case SL_RESIZE_ASYMMETRIC:
                 return x / scale;
         case SL_RESIZE_TF_HALF_PIXEL_FOR_NN:
@@ -277,15 +279,18 @@ static float source_of(const struct sl_resize *r, uint32_t axis, int64_t at)
 
 static float nearest_of(uint32_t kind, float x)
 {
+        float below = floorf(x), behind = x - below;
+        bool half = fabsf(behind - 0.5f) <= SL_RESIZE_HALF_ERROR;
+
         switch (kind) {
         case SL_RESIZE_PREFER_CEIL:
-                return floorf(x + 0.5f);
+                return half || behind > 0.5f ? below + 1 : below;
         case SL_RESIZE_FLOOR:
-                return floorf(x);
+                return below;
         case SL_RESIZE_CEIL:
                 return ceilf(x);
         default:
-                return ceilf(x - 0.5f);
+                return half || behind < 0.5f ? below : below + 1;
         }
 }
 

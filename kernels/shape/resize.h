@@ -23,12 +23,16 @@ enum sl_resize_transform {
 };
 enum sl_resize_nearest { SL_RESIZE_PREFER_FLOOR, SL_RESIZE_PREFER_CEIL, SL_RESIZE_FLOOR, SL_RESIZE_CEIL };
 
+/* A place is half-way between two of the input where single precision says so to this, as in other runtimes. */
+#define SL_RESIZE_HALF_ERROR 1e-6f
+
 struct sl_resize {
         uint32_t mode, transform, nearest, rank;
         bool exclude_outside, antialias;
         float coefficient, extrapolation;
         int64_t in[SL_RANK_MAX], out[SL_RANK_MAX]; /* in a graph they may be open */
         float scale[SL_RANK_MAX], crop_start[SL_RANK_MAX], crop_end[SL_RANK_MAX];
+        float extent[SL_RANK_MAX]; /* of the output: as the scale says it, whole or not; where a size is given, that */
 };
 
 int sl_resize_read(const struct sl_node_desc *node, struct sl_resize *ret_resize, struct sl_error *error);

@@ -5,6 +5,7 @@
  */
 #include "examples.h"
 #include "node_bench.h"
+#include "shape/resize.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,31 @@ Test(ref_data, integers_that_are_resized_with_a_filter_are_rounded)
         sl_attrs_set_int(&node.attrs, SL_ATTR_MODE, 1);
         sl_attrs_set_int(&node.attrs, SL_ATTR_ANTIALIAS, 1);
         EXPECT_ELEMENTS(&node, INPUTS(x), uint8_t, 2, 9); /* 1.625 and 9.375 */
+}
+
+/* Columns 0, 1, ... of one row, resized to @out of them by the nearest. */
+static void expect_nearest(uint32_t in, uint32_t out, enum sl_resize_transform transform, enum sl_resize_nearest kind, uint32_t at,
+        float wanted)
+{
+        struct sl_node_desc node = bench_node(SL_OP_RESIZE);
+        float x[64], y[64];
+
+        for (uint32_t i = 0; i < in; i++)
+                x[i] = (float)i;
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 1, (int64_t)in));
+        BENCH_INTS(&node, SL_ATTR_SIZES, 1, 1, 1, out);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_TRANSFORM, transform);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_NEAREST, kind);
+        cr_assert_eq(bench_run(&node, INPUTS(x), (void *[]){y}), 0);
+        cr_expect_eq(y[at], wanted, "%u of %u columns: %g, wants %g", at, out, (double)y[at], (double)wanted);
+}
+
+Test(ref_data, what_a_size_makes_whole_or_half_is_taken_as_that)
+{
+        for (uint32_t i = 0; i < 7; i++)
+                expect_nearest(13, 7, SL_RESIZE_ALIGN_CORNERS, SL_RESIZE_FLOOR, i, (float)(2 * i));
+        expect_nearest(13, 32, SL_RESIZE_ASYMMETRIC, SL_RESIZE_PREFER_CEIL, 16, 7);
+        expect_nearest(30, 39, SL_RESIZE_HALF_PIXEL, SL_RESIZE_PREFER_FLOOR, 19, 14);
 }
 
 Test(ref_data, the_batch_is_carried_by_what_keeps_samples_apart)

@@ -44,6 +44,7 @@ static bool read_axes(const struct sl_node_desc *node, struct resize *s)
                 s->form.in[i] = missing ? 1 : all.in[from];
                 s->form.out[i] = missing ? 1 : all.out[from];
                 s->form.scale[i] = missing ? 1 : all.scale[from];
+                s->form.extent[i] = missing ? 1 : all.extent[from];
                 s->form.crop_start[i] = 0;
                 s->form.crop_end[i] = 1;
         }

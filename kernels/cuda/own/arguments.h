@@ -293,7 +293,7 @@ struct sl_own_lrn {
 struct sl_own_resize_axis {
         struct sl_own_divisor out;
         uint32_t in, stride, keeps;
-        float scale, crop_start, crop_end;
+        float scale, extent, crop_start, crop_end;
         float support; /* of a filter that is cubic, or wider than its two places */
 };
 

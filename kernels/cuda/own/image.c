@@ -207,6 +207,7 @@ static void set_axes(struct sl_own_resize *a, const struct sl_node_desc *node, c
                         .stride = (uint32_t)strides[at],
                         .keeps = sl_resize_keeps(r, at),
                         .scale = r->scale[at],
+                        .extent = r->extent[at],
                         .crop_start = r->crop_start[at],
                         .crop_end = r->crop_end[at],
                         .support = support_of(r, at)};

@@ -281,11 +281,11 @@ static __device__ float source_of(const sl_own_resize &a, const sl_own_resize_ax
 
         switch (a.transform) {
         case SL_RESIZE_HALF_PIXEL_SYMMETRIC:
-                return in / 2 * (1 - out / (scale * in)) + (x + 0.5f) / scale - 0.5f;
+                return in / 2 * (1 - out / axis.extent) + (x + 0.5f) / scale - 0.5f;
         case SL_RESIZE_PYTORCH_HALF_PIXEL:
                 return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
         case SL_RESIZE_ALIGN_CORNERS:
-                return out == 1 ? 0 : x * (in - 1) / (scale * in - 1);
+                return out == 1 ? 0 : x * (in - 1) / (axis.extent - 1);
         case SL_RESIZE_ASYMMETRIC:
                 return x / scale;
         case SL_RESIZE_TF_HALF_PIXEL_FOR_NN:
@@ -305,15 +305,18 @@ static __device__ uint32_t clamp(float x, uint32_t limit)
 
 static __device__ float nearest_of(uint32_t kind, float x)
 {
+        float below = floorf(x), behind = x - below;
+        bool half = fabsf(behind - 0.5f) <= SL_RESIZE_HALF_ERROR;
+
         switch (kind) {
         case SL_RESIZE_PREFER_CEIL:
-                return floorf(x + 0.5f);
+                return half || behind > 0.5f ? below + 1 : below;
         case SL_RESIZE_FLOOR:
-                return floorf(x);
+                return below;
         case SL_RESIZE_CEIL:
                 return ceilf(x);
         default:
-                return ceilf(x - 0.5f);
+                return half || behind < 0.5f ? below : below + 1;
         }
 }
 
