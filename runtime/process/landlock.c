@@ -15,6 +15,7 @@
 #include <linux/landlock.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 struct ruleset {
@@ -27,6 +28,10 @@ static const struct ruleset rulesets[] = {
         {0xffff, 0x3, 0}, {0xffff, 0x3, 0x3},                             /* abstract sockets and signals stay within the domain */
 };
 
+/* Rights of the third version and of the fifth. */
+#define TRUNCATE  (1ull << 14)
+#define IOCTL_DEV (1ull << 15)
+
 #define RULESETS (sizeof(rulesets) / sizeof(rulesets[0]))
 
 static size_t ruleset_bytes(int version)
@@ -36,13 +41,20 @@ static size_t ruleset_bytes(int version)
                              : sizeof(struct ruleset);
 }
 
-static int let_read(int ruleset_fd, const char *folder)
+/* @handled: what the domain knows to refuse. Of a file there is less to allow than of a folder. */
+static int let_open(int ruleset_fd, const struct sl_landlock_path *path, uint64_t handled)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        struct landlock_path_beneath_attr rule = {
-                .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR, .parent_fd = fd};
+        SL_CLEANUP(sl_cleanup_fd) int fd = open(path->name, O_PATH | O_CLOEXEC);
+        struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE, .parent_fd = fd};
+        struct stat stat;
 
-        if (fd < 0 || syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+        if (fd < 0 || fstat(fd, &stat) < 0)
+                return -errno;
+        if (S_ISDIR(stat.st_mode))
+                rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+        if (path->written)
+                rule.allowed_access |= handled & (LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE | IOCTL_DEV);
+        if (syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
                 return -errno;
         return 0;
 }
@@ -54,7 +66,7 @@ int sl_landlock_version(void)
         return version < 1 ? 0 : (int)version;
 }
 
-int sl_landlock_enter(const char *const *readable_folders, size_t n)
+int sl_landlock_enter(const struct sl_landlock_path *paths, size_t n)
 {
         int version = sl_landlock_version();
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
@@ -68,9 +80,9 @@ int sl_landlock_enter(const char *const *readable_folders, size_t n)
         if (fd < 0)
                 return -errno;
         if (sl_sandbox_additions.readable_folder)
-                r = let_read(fd, sl_sandbox_additions.readable_folder);
+                r = let_open(fd, &(struct sl_landlock_path){.name = sl_sandbox_additions.readable_folder}, 0);
         for (size_t i = 0; r == 0 && i < n; i++) {
-                r = let_read(fd, readable_folders[i]);
+                r = let_open(fd, &paths[i], rulesets[version - 1].files);
                 r = r == -ENOENT ? 0 : r;
         }
         if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)

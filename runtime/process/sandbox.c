@@ -128,7 +128,7 @@ static int drop_privileges(const struct sl_sandbox_limits *limits, struct sl_err
         return 0;
 }
 
-static const char *name_missing(bool landlock, bool filter)
+const char *sl_sandbox_missing(bool landlock, bool filter)
 {
         if (landlock && filter)
                 return "neither Landlock nor the filter of system calls";
@@ -145,12 +145,12 @@ int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_mi
                 r = set_limits(limits, error);
         if (r < 0)
                 return r;
-        landlock = sl_landlock_enter(limits->readable_folders, limits->n_readable_folders);
+        landlock = sl_landlock_enter(limits->paths, limits->n_paths);
         if (landlock < 0 && landlock != -ENOSYS)
                 return sl_error_set(error, -landlock, "Landlock: %s", strerror(-landlock));
         filter = sl_call_filter_load(limits->calls->rules, limits->calls->n);
         if (filter < 0 && filter != -ENOSYS)
                 return sl_error_set(error, -filter, "filter of system calls: %s", strerror(-filter));
-        *ret_missing = name_missing(landlock < 0, filter < 0);
+        *ret_missing = sl_sandbox_missing(landlock < 0, filter < 0);
         return 0;
 }

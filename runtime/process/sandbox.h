@@ -5,7 +5,7 @@
  *
  *     privileges    no new ones; no capabilities but those named; nobody traces it; it dies with its parent
  *     limits        address space, processor time, file size, descriptors, processes
- *     Landlock      no file is opened but below folders that are named, no network, no signal to others    where the kernel has it
+ *     Landlock      no file is opened but below paths that are named, no network, no signal to others    where the kernel has it
  *     call filter   only the system calls that the process makes (call_list.h)   where the kernel has it
  *
  * The last one alone keeps the process from files and from other processes; Landlock alone keeps it from opening files and from
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct sl_call_list;
+struct sl_landlock_path;
 struct sl_error;
 
 /* Whether this build has a sanitizer whose shadow memory and leak check some limits would break. */
@@ -39,8 +40,8 @@ struct sl_sandbox_limits {
         bool background;        /* it gives way to others */
         uint64_t capabilities;  /* that are kept, where there are any: bit CAP_... of each */
         const struct sl_call_list *calls;
-        const char *const *readable_folders; /* files below them may be opened for reading */
-        size_t n_readable_folders;
+        const struct sl_landlock_path *paths; /* that may be opened (landlock.h) */
+        size_t n_paths;
 };
 
 /*
@@ -51,3 +52,6 @@ struct sl_sandbox_limits {
  * -ESRCH the parent is gone already; -ENOMEM; -errno of prctl, setrlimit, capset, seccomp.
  */
 int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_missing, struct sl_error *error);
+
+/* In words, which of these layers a host has not; NULL: it has both. */
+const char *sl_sandbox_missing(bool landlock, bool filter);

@@ -9,6 +9,7 @@
 #include "command_options.h"
 #include "exporter_calls.h"
 #include "http_server.h"
+#include "landlock.h"
 #include "listen_address.h"
 #include "notify.h"
 #include "sandbox.h"
@@ -136,7 +137,8 @@ static const char *folder_of_sockets(const char *name, char path[sizeof(((struct
 static int enter_sandbox(struct exporter *exporter, struct sl_error *error)
 {
         char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-        const char *folders[] = {SL_STATS_DIRECTORY, "/run", folder_of_sockets(exporter->watches[0].name, path)};
+        const struct sl_landlock_path folders[] = {
+                {.name = SL_STATS_DIRECTORY}, {.name = "/run"}, {.name = folder_of_sockets(exporter->watches[0].name, path)}};
         struct sl_call_list calls;
         const char *only = NULL;
         const struct sl_sandbox_limits limits = {
@@ -146,8 +148,8 @@ static int enter_sandbox(struct exporter *exporter, struct sl_error *error)
                 .seconds = SL_SANDBOX_NO_LIMIT,
                 .capabilities = 1ull << CAP_DAC_READ_SEARCH,
                 .calls = &calls,
-                .readable_folders = folders,
-                .n_readable_folders = sizeof(folders) / sizeof(folders[0]),
+                .paths = folders,
+                .n_paths = sizeof(folders) / sizeof(folders[0]),
         };
         int r;
 

@@ -8,15 +8,13 @@
 #include "cuda/libraries.h"
 #include "gpu_accumulator.h"
 #include "gpu_attach.h"
-#include "gpu_calls.h"
 #include "gpu_choosers.h"
 #include "gpu_programs.h"
+#include "gpu_sandbox.h"
 #include "gpu_seat.h"
 #include "gpu_sleep.h"
-#include "landlock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +22,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SEATS_MAX   128
-#define SL_GPU_OPEN "STARLING_GPU_OPEN"
+#define SEATS_MAX 128
 
 /* Of a sleep: what may wait for the next look, a worker that comes or goes. */
 #define SLEEP_NS (50 * SL_NS_PER_MS)
@@ -101,27 +98,6 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
         p->choosers = (struct sl_gpu_choosers){.gpu = &p->gpu, .breathe = go_on_meanwhile, .context = p};
         p->programs->choosers = &p->choosers;
         return 0;
-}
-
-/*
- * It can open what lies in the system's folders and beside cuDNN and cuBLASLt, for these and the driver load code late; what is
- * open stays so. Of calls only those are refused that no driver wants: it makes threads and asks its device nodes, in ways that are
- * nobody's list.
- */
-static void enter_sandbox(void)
-{
-        const char *folders[6 + SL_CUDA_FOLDERS] = {"/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"};
-        char of_libraries[SL_CUDA_FOLDERS][PATH_MAX];
-        uint32_t n = sl_cuda_libraries_folders(of_libraries);
-
-        for (uint32_t i = 0; i < n; i++)
-                folders[6 + i] = of_libraries[i];
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (getenv(SL_GPU_OPEN)) /* whether the sandbox is what a driver stumbles on: for people who look for that */
-                return;
-        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        (void)sl_landlock_enter(folders, 6 + n);
-        (void)sl_gpu_calls_refuse();
 }
 
 /* ---- workers that come and go ---- */
@@ -269,12 +245,16 @@ static void process_end(struct process *p)
 int sl_gpu_serve(uint32_t gpu)
 {
         struct process *p = calloc(1, sizeof(*p));
+        const char *lacks;
         int r;
 
         if (!p)
                 return 1;
         p->fault = open_gpu(p, gpu, &p->fault_text);
-        enter_sandbox();
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        lacks = sl_gpu_sandbox_enter("/dev");
+        if (p->programs)
+                p->programs->lacks = lacks;
         r = serve(p);
         if (r == 2) /* what it has on the device cannot even be given back */
                 _exit(r);

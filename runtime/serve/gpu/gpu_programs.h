@@ -16,6 +16,7 @@ struct sl_gpu_programs {
         struct sl_gpu *gpu;
         struct sl_greens greens;
         struct sl_gpu_choosers *choosers;       /* the caller's; NULL: nobody chooses among candidates */
+        const char *lacks;                      /* layers of its sandbox that this host has not; NULL: it has all */
         struct sl_gpu_accumulator *accumulator; /* of the members of ensembles; NULL: there is none. Its process's */
         struct {
                 uint32_t n_holders; /* workers, and rows of plans that are derived from it; 0: the row is free */

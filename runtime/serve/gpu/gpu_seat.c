@@ -239,7 +239,7 @@ int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *
         if (r == 0)
                 r = run_first(seat, &error);
         tell_choices(seat, r == 0);
-        sl_worker_link_ready(&seat->link, r, seat->first_ns, r < 0 ? error.text : NULL);
+        sl_worker_link_ready(&seat->link, r, seat->first_ns, r < 0 ? error.text : programs->lacks);
         if (r < 0)
                 sl_gpu_seat_free(seat);
         else
