@@ -240,6 +240,8 @@ struct sl_gpu_worker *sl_gpu_worker_free(struct sl_gpu_worker *w)
                 w->driver->stream_synchronize(w->results);
         for (uint32_t i = 0; i < SL_FLIGHT_SLOTS_MAX; i++)
                 free_slot(w, &w->slots[i]);
+        if (w->pool)
+                sl_pool_end_turn(w->pool, w);
         for (uint32_t i = 0; i < w->n_batches; i++)
                 sl_batch_graph_deinit(&w->graphs[i]);
         sl_instance_free(w->instance);
@@ -399,12 +401,18 @@ static void launch_what_fits(struct sl_gpu_worker *w)
 {
         for (uint32_t i = 0; i < w->n_jobs && !w->lost; i++)
                 while (w->jobs[i]->launched < w->jobs[i]->total && !w->lost) {
-                        uint32_t samples = next_cut(w, w->jobs[i]);
-                        int slot = samples ? sl_flight_begin(&w->flight) : -EAGAIN;
+                        int slot = sl_flight_begin(&w->flight);
+                        uint32_t samples = slot >= 0 && sl_pool_is_turn_of(w->pool, w) ? next_cut(w, w->jobs[i]) : 0;
 
                         if (slot < 0)
                                 return;
+                        if (!samples) {
+                                sl_flight_end(&w->flight, (uint32_t)slot);
+                                sl_pool_want_turn(w->pool, w);
+                                return;
+                        }
                         launch(w, &w->slots[slot], w->jobs[i], samples);
+                        sl_pool_end_turn(w->pool, w);
                 }
 }
 

@@ -28,6 +28,8 @@ struct sl_pool {
         struct buffer buffers[SL_POOL_INPUTS_MAX];
         CUstream stream;
         struct slot *slots; /* [layout.n_slots] */
+        const void *turn;   /* whose it is; NULL: anybody's */
+        const void *before; /* whose it was */
         int lost;           /* of the first call that failed half way: what slots hold is not known any more */
 };
 
@@ -171,6 +173,25 @@ uint32_t sl_pool_room(const struct sl_pool *pool)
 uint32_t sl_pool_waiting(const struct sl_pool *pool)
 {
         return sl_slot_ring_waiting(&pool->ring);
+}
+
+bool sl_pool_is_turn_of(const struct sl_pool *pool, const void *who)
+{
+        return !pool->turn || pool->turn == who;
+}
+
+void sl_pool_want_turn(struct sl_pool *pool, const void *who)
+{
+        if (!pool->turn && pool->before != who)
+                pool->turn = who;
+}
+
+void sl_pool_end_turn(struct sl_pool *pool, const void *who)
+{
+        if (pool->turn == who || !pool->turn)
+                pool->before = who;
+        if (pool->turn == who)
+                pool->turn = NULL;
 }
 
 uint32_t sl_pool_run(const struct sl_pool *pool)

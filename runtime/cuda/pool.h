@@ -39,6 +39,14 @@ const struct sl_pool_layout *sl_pool_layout_of(const struct sl_pool *pool);
 uint32_t sl_pool_room(const struct sl_pool *pool);
 uint32_t sl_pool_waiting(const struct sl_pool *pool);
 
+/*
+ * Who found no room: what is given back next is for it, so that whoever has much to do does not keep it all. Others do not put
+ * anything until it has put something, or has gone; and it does not want the next turn before somebody else could.
+ */
+bool sl_pool_is_turn_of(const struct sl_pool *pool, const void *who);
+void sl_pool_want_turn(struct sl_pool *pool, const void *who);
+void sl_pool_end_turn(struct sl_pool *pool, const void *who);
+
 /* How many of the samples that are put next lie behind each other. */
 uint32_t sl_pool_run(const struct sl_pool *pool);
 

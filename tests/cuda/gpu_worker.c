@@ -29,6 +29,7 @@
 #define SAMPLES 64 /* that there are answers of */
 #define WORKERS 3
 #define JOBS    4 /* of a worker at once */
+#define WHOLE   UINT64_MAX
 
 static struct network net;
 static struct sl_plan *plan;
@@ -65,18 +66,23 @@ static void compute_wanted(void)
         sl_plan_free(exact);
 }
 
-static void begin(uint64_t seed, uint64_t limit)
+static void begin_with_pages(uint64_t seed, uint64_t limit, uint64_t page_bytes)
 {
         struct fake_cuda_options options = fake_cuda_defaults();
         struct sl_error error = {""};
 
         options.seed = seed;
-        options.granularity = SL_PAGE_BYTES;
+        options.granularity = page_bytes;
         fake_cuda_begin(&options, &driver);
         cr_assert_eq(sl_cuda_device_open(&driver, 0, &device, &error), 0, "%s", error.text);
         cr_assert_eq(sl_gpu_init(&gpu, &device, limit, &error), 0, "%s", error.text);
         cr_assert_eq(sl_greens_init(&greens, &device, &error), 0, "%s", error.text);
         fake_backend_use(&device);
+}
+
+static void begin(uint64_t seed, uint64_t limit)
+{
+        begin_with_pages(seed, limit, SL_PAGE_BYTES);
 }
 
 static void finish(void)
@@ -193,11 +199,24 @@ struct served {
         uint32_t n_ended;
 };
 
+/* As much as is computed at once. */
+static void fill_whole_request(struct request *request)
+{
+        fill_request(request, 0);
+        request->samples[0] = BATCH;
+        request->first[0] = 0;
+        request->inputs[0][0] = x[0];
+        cr_assert_eq(request->job.n_pieces, 1);
+}
+
 static void give_some(struct served *served, uint64_t chance)
 {
         for (uint32_t i = 0; i < JOBS; i++)
                 if (!served->requests[i].busy) {
-                        fill_request(&served->requests[i], chance);
+                        if (chance == WHOLE)
+                                fill_whole_request(&served->requests[i]);
+                        else
+                                fill_request(&served->requests[i], chance);
                         cr_assert_eq(sl_gpu_worker_give(served->worker, &served->requests[i].job), 0);
                         served->requests[i].busy = true;
                         return;
@@ -286,6 +305,37 @@ Test(worker, goes_on_when_the_pool_was_full)
 {
         begin(3, 0);
         run_traffic(3, false, 8, 3000);
+        finish();
+}
+
+/* One that has much to do does not keep from the pool one that has little. */
+Test(worker, that_found_the_pool_full_comes_next)
+{
+        struct served busy = {.n_ended = 0}, other = {.n_ended = 0};
+        struct sl_gpu_program *program;
+        struct sl_gpu_worker_options options;
+
+        begin_with_pages(7, 0, 65536); /* without a mirror: so many slots and no more */
+        program = new_program(BATCH);
+        options = options_of(program, BATCH);
+        busy.worker = new_worker(&options);
+        other.worker = new_worker(&options);
+        for (uint32_t i = 0; i < JOBS; i++)
+                give_some(&busy, WHOLE);
+        give_some(&other, WHOLE);
+        for (uint32_t i = 0; i < 1000 && !other.n_ended; i++) {
+                fake_cuda_step();
+                end_some(&busy);
+                if (sl_gpu_worker_jobs(busy.worker) < JOBS)
+                        give_some(&busy, WHOLE);
+                end_some(&other);
+        }
+        cr_expect_eq(other.n_ended, 1, "%u jobs of the other one have gone before", busy.n_ended);
+        for (uint32_t i = 0; sl_gpu_worker_jobs(busy.worker) + sl_gpu_worker_jobs(other.worker); i++)
+                end_some(i % 2 ? &busy : &other);
+        sl_gpu_worker_free(busy.worker);
+        sl_gpu_worker_free(other.worker);
+        sl_gpu_program_free(program);
         finish();
 }
 

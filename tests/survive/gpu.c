@@ -385,6 +385,104 @@ Test(fake_gpu, answers_many_at_once)
         try_many(1500);
 }
 
+/* y = 2 x, a row to a sample. */
+static void add_twice_model(const char *config)
+{
+        static float twice[COLUMNS * COLUMNS];
+        struct builder *b = builder_new(13);
+        uint8_t *file;
+        size_t bytes;
+
+        for (uint32_t i = 0; i < COLUMNS; i++)
+                twice[i * COLUMNS + i] = 2;
+        builder_input(b, "x", STARLING_F32, DIMS(-1, COLUMNS));
+        builder_floats(b, "twice", DIMS(COLUMNS, COLUMNS), twice);
+        builder_node(b, "MatMul", "x,twice", "y");
+        builder_output(b, "y");
+        file = builder_pack(b, &bytes);
+        world_add_model(&world, "twice", file, bytes);
+        world_add_model_config(&world, "twice", config);
+        builder_free(b);
+}
+
+#define ROUNDS        60u
+#define TWICE_SAMPLES 2000u
+
+/* A request for twice as much of each of its numbers, and what it is to be answered. */
+struct twice {
+        struct starling_tensor x, y;
+};
+
+static void twice_submit(struct twice *twice, const struct gpu_guest *guest, struct starling_model *model, uint32_t number)
+{
+        struct starling_request request = {
+                .model = model, .inputs = &twice->x, .n_inputs = 1, .outputs = &twice->y, .n_outputs = 1, .user_data = number};
+
+        for (uint32_t i = 0; i < TWICE_SAMPLES * COLUMNS; i++)
+                ((float *)twice->x.data)[i] = (float)(i + number);
+        memset(twice->y.data, 0, twice->y.bytes);
+        cr_assert_eq(starling_submit(guest->queue, &request, NULL), 0);
+}
+
+static void twice_expect(const struct twice *twice, uint32_t number)
+{
+        for (uint32_t i = 0; i < TWICE_SAMPLES * COLUMNS; i++)
+                cr_assert_eq(((float *)twice->y.data)[i], 2 * (float)(i + number), "request %u, element %u", number, i);
+}
+
+/* Pages as large as a device has them: samples are no whole number of them, so that few fit the pool, which those that fly fill. */
+Test(fake_gpu, has_more_workers_and_fewer_while_it_is_busy)
+{
+        struct starling_completion done[FLYING];
+        struct starling_error error = {""};
+        struct twice requests[FLYING];
+        struct starling_model *model;
+        struct starling_client *admin;
+        struct gpu_guest guest;
+        char text[512], config[64];
+
+        gpu_use_fake(&world);
+        setenv("FAKE_CUDA_GRANULARITY", "2097152", 1);
+        add_twice_model("device: gpu:0\nbatch_max: 32\ninstances: 1\n");
+        world_start(&world);
+        unsetenv("FAKE_CUDA_GRANULARITY");
+        gpu_guest_enter(&guest, &world, &data);
+        admin = world_connect(&world, STARLING_ROLE_ADMIN);
+        cr_assert_eq(starling_model_open(guest.client, "twice", &model, NULL), 0);
+        for (uint32_t i = 0; i < FLYING; i++) {
+                const uint32_t dims[] = {TWICE_SAMPLES, COLUMNS};
+
+                cr_assert_eq(starling_tensor_alloc(guest.client, STARLING_F32, 2, dims, &requests[i].x), 0);
+                cr_assert_eq(starling_tensor_alloc(guest.client, STARLING_F32, 2, dims, &requests[i].y), 0);
+        }
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                for (uint32_t i = 0; i < FLYING; i++)
+                        twice_submit(&requests[i], &guest, model, i);
+                snprintf(config, sizeof(config), "device: gpu:0\nbatch_max: 32\ninstances: %u\n", 1 + (round + 1) % 4);
+                world_add_model_config(&world, "twice", config);
+                cr_assert_eq(starling_admin_reload(admin, "twice", &error), 0, "%s\n%s", error.text, world_log(&world));
+                for (uint32_t n = 0; n < FLYING;) {
+                        int r = starling_wait(guest.queue, done, FLYING, 20 * SL_NS_PER_SECOND);
+
+                        cr_assert_gt(r, 0, "%u of %u are answered\n%s", n, FLYING, world_log(&world));
+                        for (int i = 0; i < r; i++) {
+                                cr_assert_eq(done[i].status, 0, "%s", starling_reason_text(&done[i], text, sizeof(text)));
+                                twice_expect(&requests[done[i].user_data], (uint32_t)done[i].user_data);
+                        }
+                        n += (uint32_t)r;
+                }
+        }
+        cr_expect_eq(world_count_log(&world, "event=workers-changed model=twice"), ROUNDS, "%s", world_log(&world));
+        for (uint32_t i = 0; i < FLYING; i++) {
+                starling_free(guest.client, requests[i].x.data);
+                starling_free(guest.client, requests[i].y.data);
+        }
+        starling_model_close(model);
+        starling_close(admin);
+        gpu_guest_leave(&guest);
+        world_stop(&world);
+}
+
 Test(fake_gpu, serves_sizes_as_they_are_asked_for)
 {
         gpu_use_fake(&world);

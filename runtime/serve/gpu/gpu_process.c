@@ -70,12 +70,23 @@ static bool go_on(struct process *p)
         return moved;
 }
 
-/* While candidates of a worker that comes are timed, the others compute; that they are lost is found out behind it. */
-static void go_on_meanwhile(void *context)
+/* While a worker comes, the others compute. */
+static bool go_on_meanwhile(void *context)
 {
         struct process *p = context;
+        struct sl_error why;
 
         (void)go_on(p);
+        for (uint32_t i = 0; i < p->n_seats; i++)
+                if (sl_gpu_seat_lost(p->seats[i], &why))
+                        return false;
+        return true;
+}
+
+/* That they are lost is found out behind what is timed. */
+static void breathe(void *context)
+{
+        (void)go_on_meanwhile(context);
 }
 
 static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
@@ -95,7 +106,9 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
         r = p->programs ? sl_gpu_programs_init(p->programs, &p->gpu, error) : sl_error_set(error, ENOMEM, "no memory");
         if (r < 0)
                 return r;
-        p->choosers = (struct sl_gpu_choosers){.gpu = &p->gpu, .breathe = go_on_meanwhile, .context = p};
+        p->choosers = (struct sl_gpu_choosers){.gpu = &p->gpu, .breathe = breathe, .context = p};
+        p->programs->others = go_on_meanwhile;
+        p->programs->context = p;
         p->programs->choosers = &p->choosers;
         return 0;
 }

@@ -15,6 +15,8 @@ struct sl_gpu_choosers;
 struct sl_gpu_programs {
         struct sl_gpu *gpu;
         struct sl_greens greens;
+        bool (*others)(void *context); /* whose turn it is while one waits: they do a little. Return: false, the device is lost */
+        void *context;
         struct sl_gpu_choosers *choosers;       /* the caller's; NULL: nobody chooses among candidates */
         const char *lacks;                      /* layers of its sandbox that this host has not; NULL: it has all */
         struct sl_gpu_accumulator *accumulator; /* of the members of ensembles; NULL: there is none. Its process's */

@@ -189,6 +189,20 @@ static void *zeros(const struct sl_port *port)
         return calloc(1, sl_gpu_port_bytes(port, 1) + 1);
 }
 
+/*
+ * Workers of its plan may have all slots of the pool: they come back as those go on, unless the device is lost, which one without a
+ * launch does not notice.
+ */
+static int wait_for_first(struct sl_gpu_seat *seat, struct sl_error *error)
+{
+        const struct sl_gpu_programs *programs = seat->programs;
+
+        while (!sl_gpu_worker_poll(seat->worker))
+                if (programs->others && !programs->others(programs->context))
+                        return sl_error_set(error, EIO, "the device is lost");
+        return sl_gpu_worker_lost(seat->worker, error);
+}
+
 /* Its kernels are loaded by it, and what does not run says so before anybody asks. */
 static int run_first(struct sl_gpu_seat *seat, struct sl_error *error)
 {
@@ -197,6 +211,7 @@ static int run_first(struct sl_gpu_seat *seat, struct sl_error *error)
         const uint32_t one = 1;
         uint64_t begun_ns = sl_clock_ns();
         bool there = true;
+        int r = 0;
 
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 there &= (first->inputs[i] = zeros(&info->inputs[i])) != NULL;
@@ -204,17 +219,17 @@ static int run_first(struct sl_gpu_seat *seat, struct sl_error *error)
                 there &= (first->outputs[i] = zeros(&info->outputs[i])) != NULL;
         first->pieces[0] = (struct sl_gpu_piece){.inputs = first->inputs, .outputs = first->outputs};
         first->gpu = (struct sl_gpu_job){.pieces = first->pieces, .samples = &one, .statuses = first->found, .n_pieces = 1};
-        if (there && sl_gpu_worker_give(seat->worker, &first->gpu) == 0)
-                while (!sl_gpu_worker_poll(seat->worker))
-                        ;
+        if (!there)
+                r = sl_error_set(error, ENOMEM, "no memory for a first sample");
+        else
+                r = sl_gpu_worker_give(seat->worker, &first->gpu) == 0 ? wait_for_first(seat, error)
+                                                                       : sl_gpu_worker_lost(seat->worker, error);
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 free((void *)first->inputs[i]);
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 free(first->outputs[i]);
         seat->first_ns = sl_clock_ns() - begun_ns;
-        if (!there)
-                return sl_error_set(error, ENOMEM, "no memory for a first sample");
-        return sl_gpu_worker_lost(seat->worker, error);
+        return r;
 }
 
 int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *programs, struct sl_gpu_seat **ret_seat)

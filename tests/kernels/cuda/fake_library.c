@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fake driver as a library in the place of libcuda.so.1, for programs that open one. The environment says what it shows:
- * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_VERSION, and with FAKE_CUDA_LOSE_AT the launch of a
- * graph, from 1 on, at which the device is lost; with FAKE_CUDA_MUTE who opens it waits for ever; with FAKE_CUDA_ONLY=1 what is
- * said of MAJOR, MEMORY, LOSE_AT and MUTE holds for gpu:1 alone. While there is a file FAKE_CUDA_STANDS, nothing ends that is
- * timed: who asks is then called "timing". FAKE_CUDA_COUNTS names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it
- * has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
+ * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY and FAKE_CUDA_GRANULARITY (bytes), FAKE_CUDA_VERSION, and with
+ * FAKE_CUDA_LOSE_AT the launch of a graph, from 1 on, at which the device is lost; with FAKE_CUDA_MUTE who opens it waits for ever;
+ * with FAKE_CUDA_ONLY=1 what is said of MAJOR, MEMORY, LOSE_AT and MUTE holds for gpu:1 alone. While there is a file
+ * FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then called "timing". FAKE_CUDA_COUNTS names a file of words that count
+ * (fake_counts.h). FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
  */
 #include "fake_counts.h"
 #include "fake_driver.h"
@@ -120,6 +120,7 @@ __attribute__((constructor)) static void begin(void)
         options.n_devices = (int)number("FAKE_CUDA_DEVICES", 1);
         options.major = meant ? (int)number("FAKE_CUDA_MAJOR", 9) : 9;
         options.memory_bytes = meant ? number("FAKE_CUDA_MEMORY", 1ull << 30) : 1ull << 30;
+        options.granularity = number("FAKE_CUDA_GRANULARITY", options.granularity);
         options.stands = stands;
         know_kernels(&options);
         fake_cuda_begin(&options, &driver);
