@@ -123,3 +123,13 @@ bool sl_cuda_figures_parse(const char *text, struct sl_cuda_figures *ret_figures
                 *ret_figures = figures;
         return read;
 }
+
+bool sl_cuda_figures_are_sound(const struct sl_cuda_figures *figures)
+{
+        char text[SL_CUDA_FIGURES_TEXT_BYTES];
+        struct sl_cuda_figures read;
+
+        return memchr(figures->name, 0, sizeof(figures->name)) && figures->capability > 0 && figures->n_processors > 0 &&
+               sl_cuda_figures_print(figures, text) == 0 && sl_cuda_figures_parse(text, &read) &&
+               !memcmp(&read, figures, sizeof(read));
+}

@@ -45,3 +45,6 @@ int sl_cuda_figures_print(const struct sl_cuda_figures *figures, char ret_text[S
 
 /* The same back; or the figures of "h100" and "h200". False: it is neither, a figure is missing, or one is no number from 0 on. */
 bool sl_cuda_figures_parse(const char *text, struct sl_cuda_figures *ret_figures);
+
+/* Of some GPU, whose text says the same. Zeros, which stand for one that is not known, are not. */
+bool sl_cuda_figures_are_sound(const struct sl_cuda_figures *figures);

@@ -103,6 +103,8 @@ int main(int argc, char **argv)
                 fprintf(stderr, "starling-gpu: no GPU: %s\n", error.text);
                 return 3;
         }
+        if (!sl_lower_options_have_gpu(&wish.options))
+                (void)sl_cuda_device_figures(&ground.device, &wish.options.gpu);
         r = sl_lower_open(&wish.options, &error);
         if (r == 0)
                 r = commands[at].run(&ground, &wish, &error);

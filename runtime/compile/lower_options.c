@@ -99,6 +99,9 @@ static int parse_shapes(const char *text, struct sl_dim_sizes *ret_sizes, char *
         return -EINVAL;
 }
 
+/* Nobody has said which. */
+#define GPU_OF_THE_DEVICE "auto"
+
 static int parse_core(const char *text, struct sl_core_figures *ret_figures, char *ret_wish)
 {
         if (sl_core_figures_parse(text, ret_figures))
@@ -111,15 +114,20 @@ static int parse_core(const char *text, struct sl_core_figures *ret_figures, cha
 static int parse_gpu(const char *text, struct sl_cuda_figures *ret_figures, char *ret_wish)
 {
         char held[SL_LOWER_OPTION_TEXT_BYTES] = "";
-        FILE *file = strchr(text, '{') ? NULL : fopen(text, "re");
+        FILE *file;
 
+        if (!strcmp(text, GPU_OF_THE_DEVICE)) {
+                *ret_figures = (struct sl_cuda_figures){0};
+                return 0;
+        }
+        file = strchr(text, '{') ? NULL : fopen(text, "re");
         if (file) {
                 held[fread(held, 1, sizeof(held) - 1, file)] = 0;
                 fclose(file);
         }
         if (sl_cuda_figures_parse(file ? held : text, ret_figures))
                 return 0;
-        snprintf(ret_wish, SL_WISH_BYTES, "neither h100 nor h200 nor a file with all figures of a GPU, as JSON");
+        snprintf(ret_wish, SL_WISH_BYTES, "neither auto nor h100 nor h200 nor a file with all figures of a GPU, as JSON");
         return -EINVAL;
 }
 
@@ -200,6 +208,10 @@ static void print_gpu(const struct sl_cuda_figures *figures, char *ret_text)
         static const char *const names[] = {"h100", "h200"};
         struct sl_cuda_figures known;
 
+        if (!figures->capability) {
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%s", GPU_OF_THE_DEVICE);
+                return;
+        }
         for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (sl_cuda_figures_parse(names[i], &known) && !memcmp(&known, figures, sizeof(known))) {
                         snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%s", names[i]);
@@ -284,6 +296,11 @@ bool sl_lower_options_have_core(const struct sl_lower_options *options)
 
         sl_core_figures_print(&options->core, text);
         return text[0];
+}
+
+bool sl_lower_options_have_gpu(const struct sl_lower_options *options)
+{
+        return options->gpu.capability != 0;
 }
 
 struct sl_target sl_lower_options_target(const struct sl_lower_options *options)

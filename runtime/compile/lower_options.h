@@ -47,7 +47,7 @@ struct sl_error;
         X(laned, FLAG, "false", 0, 0)        /* products are packed as merged plans have them; what says `fuse` asks for it */ \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
-        X(gpu, GPU, "h100", 0, 0)            /* what backend cuda plans for: h100, h200, or a file of figures (JSON, as it prints them) */ \
+        X(gpu, GPU, "auto", 0, 0)            /* what backend cuda plans for: auto (serve: the model's GPU, else h100), h100, h200, or a file of figures (JSON, as it prints them) */ \
         X(tf32, FLAG, "false", 0, 0)         /* whether backend cuda may round factors of float32 products to 10 bits */ \
         X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */
 
@@ -127,6 +127,9 @@ const char *sl_lower_options_backend(const struct sl_lower_options *options);
 
 /* Does option `core` say anything? */
 bool sl_lower_options_have_core(const struct sl_lower_options *options);
+
+/* Is there a GPU that it is planned for? */
+bool sl_lower_options_have_gpu(const struct sl_lower_options *options);
 
 /* What is planned for: what the options say of the core, and what is typical where they say nothing. */
 struct sl_target sl_lower_options_target(const struct sl_lower_options *options);

@@ -126,11 +126,40 @@ Test(gpu_tuning, times_candidates_at_the_first_load_and_never_again)
         world_stop(&world);
 }
 
+/* Of the plans that are kept, how many hold @words. */
+static uint32_t count_plans_with(const char *words)
+{
+        char command[256], number[16] = "";
+        FILE *count;
+
+        snprintf(command, sizeof(command), "grep -la '%s' %s/cache/*.plan | wc -l", words, world.folder);
+        count = popen(command, "r");
+        cr_assert(count && fgets(number, sizeof(number), count));
+        pclose(count);
+        return (uint32_t)atoi(number);
+}
+
+/* cuDNN takes no plan that was made for another device: what is planned for is asked of the one that is there. */
+Test(gpu_tuning, is_of_a_plan_for_the_device_that_is_there)
+{
+        if (getenv("STARLING_TRY_GPU"))
+                cr_skip("which device there is is not known");
+        set_up_tuning(TUNED);
+        world_start(&world);
+        cr_expect_eq(count_plans_with("Fake 0"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        world_copy_model(&world, "lenet", "a", TUNED "gpu: h200\n");
+        world_start(&world);
+        cr_expect_eq(count_plans_with("NVIDIA H200"), 1, "what is configured stands: %s", world_log(&world));
+        world_stop(&world);
+}
+
+/* The plan stays: what it is for is configured. */
 Test(gpu_tuning, times_candidates_again_with_another_driver)
 {
         if (getenv("STARLING_TRY_GPU"))
                 cr_skip("a real driver says what it is");
-        set_up_tuning(TUNED);
+        set_up_tuning(TUNED "gpu: h200\n");
         start_expecting(1, 0);
         world_stop(&world);
         setenv("FAKE_CUDA_VERSION", "13010", 1);

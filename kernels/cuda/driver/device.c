@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int count_devices(const struct sl_cuda_driver *driver, uint32_t index, struct sl_error *error)
@@ -91,6 +92,50 @@ int sl_cuda_device_open(
         if (r == 0)
                 *ret_device = device;
         return r;
+}
+
+int sl_cuda_device_figures(const struct sl_cuda_device *device, struct sl_cuda_figures *ret_figures)
+{
+        struct sl_cuda_figures figures = {.capability = 100 * device->major + 10 * device->minor,
+                .driver_version = device->driver->version,
+                .cuda_version = device->driver->version,
+                .memory_bytes = (int64_t)device->memory_bytes,
+                .n_processors = device->n_processors};
+        const struct {
+                CUdevice_attribute attribute;
+                int64_t *figure;
+        } attributes[] = {
+                {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, &figures.block_registers},
+                {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &figures.processor_registers},
+                {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &figures.block_shared_bytes},
+                {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &figures.block_shared_bytes_max},
+                {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, &figures.block_reserved_bytes},
+                {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &figures.block_threads},
+                {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &figures.processor_threads},
+                {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, &figures.processor_blocks},
+                {CU_DEVICE_ATTRIBUTE_WARP_SIZE, &figures.warp_threads},
+                {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &figures.clock_khz},
+                {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &figures.memory_clock_khz},
+                {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &figures.cache_bytes},
+                {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &figures.grid[0]},
+                {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &figures.grid[1]},
+                {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &figures.grid[2]},
+                {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &figures.block[0]},
+                {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &figures.block[1]},
+                {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &figures.block[2]},
+        };
+        int value = 0;
+
+        for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+                if (device->driver->device_get_attribute(&value, attributes[i].attribute, device->number) != CUDA_SUCCESS)
+                        return -ENODATA;
+                *attributes[i].figure = value;
+        }
+        snprintf(figures.name, sizeof(figures.name), "%s", device->name);
+        if (!sl_cuda_figures_are_sound(&figures))
+                return -ENODATA;
+        *ret_figures = figures;
+        return 0;
 }
 
 void sl_cuda_device_close(struct sl_cuda_device *device)

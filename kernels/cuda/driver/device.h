@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cuda/driver/driver.h"
+#include "gpu_figures.h"
 
 /* The oldest that the module has code for. */
 #define SL_CUDA_CAPABILITY_MAJOR 8
@@ -31,6 +32,9 @@ int sl_cuda_device_open(
 
 /* How many there are; 0: none, or the driver does not start. */
 uint32_t sl_cuda_device_count(const struct sl_cuda_driver *driver);
+
+/* What it is, as cuDNN plans for it. Return: 0; -ENODATA the driver does not say all of it, or says what cannot be. */
+int sl_cuda_device_figures(const struct sl_cuda_device *device, struct sl_cuda_figures *ret_figures);
 
 /* Everything on it has been freed. */
 void sl_cuda_device_close(struct sl_cuda_device *device);

@@ -75,7 +75,7 @@ static int hear(struct sl_gpu_ask *asked, bool is_there, uint64_t limit_ns, uint
 {
         *ret_n_gpus = 0;
         if (is_there)
-                return sl_gpu_host_answer(asked->host, asked->answer_fd, ret_n_gpus, &asked->fault);
+                return sl_gpu_host_answer(asked->host, asked->answer_fd, ret_n_gpus, &asked->figures, &asked->fault);
         return sl_error_set(&asked->fault, ETIMEDOUT,
                 "gpu:%u: its process has not said for %.1f s whether it can be used (hang_ms)", asked->gpu,
                 (double)limit_ns / SL_NS_PER_SECOND);
@@ -134,6 +134,15 @@ uint32_t sl_gpu_asks_usable(const struct sl_gpu_asks *asks, struct sl_gpu_let re
                 if (!asks->list[i].fault.text[0])
                         ret_lets[n++] = sl_gpu_let_of(asks->list[i].gpu, 100);
         return n;
+}
+
+struct sl_cuda_figures sl_gpu_asks_figures(const struct sl_gpu_asks *asks)
+{
+        uint32_t i = 0;
+
+        while (i < asks->next && asks->list[i].fault.text[0])
+                i++;
+        return i < asks->next ? asks->list[i].figures : (struct sl_cuda_figures){0};
 }
 
 void sl_gpu_asks_end(struct sl_gpu_asks *asks)

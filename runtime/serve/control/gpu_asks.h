@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "gpu_figures.h"
 #include "worker_set.h"
 
 struct sl_gpu_host;
@@ -31,8 +32,9 @@ struct sl_gpu_asks {
         struct sl_gpu_ask {
                 uint32_t gpu;
                 struct sl_gpu_host *host;
-                int answer_fd;         /* -1: it has answered */
-                struct sl_error fault; /* why it cannot be used; "": it can */
+                int answer_fd;                  /* -1: it has answered */
+                struct sl_cuda_figures figures; /* what it is; zeros: that is not known */
+                struct sl_error fault;          /* why it cannot be used; "": it can */
         } list[SL_GPUS_MAX];
 };
 
@@ -51,6 +53,9 @@ int sl_gpu_asks_advance(struct sl_gpu_asks *asks, struct sl_error *error);
 
 /* Those that can be used. Return: how many. */
 uint32_t sl_gpu_asks_usable(const struct sl_gpu_asks *asks, struct sl_gpu_let ret_lets[SL_GPUS_MAX]);
+
+/* What the first of them is, for which all of the model's plans are made; zeros: that is not known. */
+struct sl_cuda_figures sl_gpu_asks_figures(const struct sl_gpu_asks *asks);
 
 /* Holds no process any more, and asks none. One that was never begun, all zeros, is fine. */
 void sl_gpu_asks_end(struct sl_gpu_asks *asks);

@@ -443,6 +443,8 @@ static int advance_asking(struct sl_load *load, struct sl_error *error)
         if (r <= 0)
                 return r;
         say_what_is_left_out(load);
+        if (!sl_lower_options_have_gpu(&load->lowering))
+                load->lowering.gpu = sl_gpu_asks_figures(&load->asks);
         return find_plan(load, error);
 }
 

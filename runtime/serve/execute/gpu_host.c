@@ -213,15 +213,19 @@ int sl_gpu_host_ask(struct sl_gpu_host *host, int *ret_fd, struct sl_error *erro
         return r;
 }
 
-int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_error *error)
+int sl_gpu_host_answer(
+        struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_cuda_figures *ret_figures, struct sl_error *error)
 {
         struct sl_process_packet packet;
         siginfo_t status;
         int r = sl_process_packet_receive(fd, &packet, sizeof(packet), NULL);
 
+        *ret_figures = (struct sl_cuda_figures){0};
         if (r == sizeof(packet) && packet.kind == SL_PROCESS_READY) {
                 packet.text[sizeof(packet.text) - 1] = 0;
                 *ret_n_gpus = packet.n_gpus;
+                if (sl_cuda_figures_are_sound(&packet.gpu))
+                        *ret_figures = packet.gpu;
                 return packet.status < 0 ? sl_error_set(error, -packet.status, "%s", packet.text) : 0;
         }
         *ret_n_gpus = 0;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sl_cuda_figures;
 struct sl_error;
 struct sl_gpu_host;
 
@@ -37,10 +38,11 @@ int sl_gpu_host_attach(struct sl_gpu_host *host, const int *fds, uint32_t n_fds,
 int sl_gpu_host_ask(struct sl_gpu_host *host, int *ret_fd, struct sl_error *error);
 
 /*
- * The answer. @ret_n_gpus: how many there are on this host, as far as that is known, else 0; in any case. Return: 0 it can; -errno
- * with the one line that says why not.
+ * The answer. @ret_n_gpus: how many there are on this host, as far as that is known, else 0; in any case. @ret_figures: of this
+ * one; zeros: they are not known. Return: 0 it can; -errno with the one line that says why not.
  */
-int sl_gpu_host_answer(struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_error *error);
+int sl_gpu_host_answer(
+        struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_cuda_figures *ret_figures, struct sl_error *error);
 
 /* Soon afterwards its workers hear that it has ended. */
 void sl_gpu_host_kill(const struct sl_gpu_host *host);

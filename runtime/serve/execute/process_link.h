@@ -35,6 +35,7 @@
 #pragma once
 
 #include "executor.h"
+#include "gpu_figures.h"
 #include "gpu_tuning.h"
 #include "job.h"
 
@@ -136,6 +137,7 @@ struct sl_process_packet {
         uint32_t writable;      /* of MAP: predictions may be written there */
         uint32_t lacks_sandbox; /* of READY: the host has not all that it closes with; the text says what */
         uint32_t n_gpus;        /* of READY, to who asked whether a GPU can be used: there are so many; 0: that is not known */
+        struct sl_cuda_figures gpu; /* the same: what it is; zeros: that is not known */
         char text[SL_FAULT_BYTES];
 };
 

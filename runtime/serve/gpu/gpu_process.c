@@ -40,6 +40,7 @@ struct process {
         struct sl_gpu_programs *programs;
         struct sl_gpu_choosers choosers;
         uint32_t n_gpus;            /* of this host; 0: that is not known */
+        struct sl_cuda_figures figures; /* of this one; zeros: they are not known */
         int fault;                  /* why there is no device; 0: there is one */
         struct sl_error fault_text; /* in words */
         uint32_t n_seats;
@@ -99,6 +100,8 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
         if (r == 0)
                 r = sl_gpu_init(&p->gpu, &p->device, 0, error);
         if (r == 0)
+                (void)sl_cuda_device_figures(&p->device, &p->figures);
+        if (r == 0)
                 r = open_libraries(p, error);
         if (r < 0)
                 return r;
@@ -118,6 +121,7 @@ static int open_gpu(struct process *p, uint32_t number, struct sl_error *error)
 static void answer(const struct process *p, struct sl_gpu_attach *attach, int status, const char *why)
 {
         attach->link.n_gpus = p->n_gpus;
+        attach->link.gpu = p->figures;
         sl_worker_link_ready(&attach->link, status, 0, status < 0 ? why : NULL);
         sl_worker_link_end(&attach->link);
 }

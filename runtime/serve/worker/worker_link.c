@@ -268,7 +268,8 @@ void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t firs
                 .status = status,
                 .first_ns = first_ns,
                 .lacks_sandbox = status == 0 && text,
-                .n_gpus = link->n_gpus};
+                .n_gpus = link->n_gpus,
+                .gpu = link->gpu};
 
         snprintf(packet.text, sizeof(packet.text), "%s", text ? text : "");
         if (sl_process_packet_send(link->fds.socket, &packet, sizeof(packet), -1) < 0)

@@ -28,8 +28,9 @@ struct sl_worker_link {
         uint32_t taken;             /* jobs */
         uint32_t slot;              /* of the one that was taken last */
         uint32_t answered;
-        bool ended;      /* the runtime is gone */
-        uint32_t n_gpus; /* that there are, for who asks; 0: not known */
+        bool ended;                 /* the runtime is gone */
+        uint32_t n_gpus;            /* that there are, for who asks; 0: not known */
+        struct sl_cuda_figures gpu; /* what it is, for the same; zeros: not known */
 
         /* Who is told of regions: one is mapped, one is about to be unmapped. NULL: nobody. */
         void (*mapped)(void *context, uint32_t region);

@@ -231,8 +231,16 @@ Test(figures, that_would_break_the_text_are_refused)
 
         cr_assert_eq(sl_cuda_figures_print(&figures, text), 0);
         cr_assert_not_null(strstr(text, "\"multiProcessorCount\":132,"));
+        cr_expect(sl_cuda_figures_are_sound(&figures));
         strcpy(figures.name, "a \" b");
         cr_assert_eq(sl_cuda_figures_print(&figures, text), -EINVAL);
+        cr_expect_not(sl_cuda_figures_are_sound(&figures));
+        memset(figures.name, 'a', sizeof(figures.name));
+        cr_expect_not(sl_cuda_figures_are_sound(&figures), "a name without an end");
+        figures = sl_cuda_figures_h200;
+        figures.cache_bytes = -1;
+        cr_expect_not(sl_cuda_figures_are_sound(&figures));
+        cr_expect_not(sl_cuda_figures_are_sound(&(struct sl_cuda_figures){0}));
 }
 
 Test(library, that_is_no_cudnn_is_named)
