@@ -114,7 +114,7 @@ static int make_product(
         struct sl_session *session = kernel->session;
         const struct sl_cublaslt_ground ground = {.alignment = alignment_of(step),
                 .workspace_bytes = kernel->recipe.workspace_bytes,
-                .n_processors = session->device.cuda->n_processors};
+                .n_processors = session->device.n_processors};
         int r = sl_cuda_session_use_cublaslt(session, error);
 
         if (r == 0)
@@ -286,9 +286,31 @@ static CUresult launch_own(
         return sl_cuda_own_launch(&kernel->session->libraries->own, &step->own, &own, kernel->session->device.stream);
 }
 
+static CUresult tell_cudnn(struct sl_session *session, cudnnStatus_t status)
+{
+        char words[200] = "";
+
+        session->libraries->cudnn.get_last_error_string(words, sizeof(words));
+        words[strcspn(words, "\n")] = 0;
+        (void)sl_error_set(session->device.said, EINVAL, "cuDNN says %d%s%s", (int)status, *words ? ", " : "", words);
+        return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult tell_cublaslt(struct sl_session *session, cublasStatus_t status)
+{
+        (void)sl_error_set(session->device.said, EINVAL, "cuBLASLt says %d", (int)status);
+        return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult tell_driver(struct sl_session *session, CUresult result)
+{
+        (void)sl_cuda_check(session->device.cuda->driver, result, session->device.said, "a kernel of its own");
+        return result;
+}
+
 /*
- * What a library says, as the driver would: its own words are of no use while a request runs. That it launched nothing does not mean
- * that the device is lost: if it is, the driver says so of what comes behind it.
+ * What a library says, as the driver would: its own words are for who loads a model. That it launched nothing does not mean that the
+ * device is lost: if it is, the driver says so of what comes behind it.
  */
 static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const struct sl_binding *binding, CUdeviceptr workspace)
 {
@@ -301,18 +323,20 @@ static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const str
                 .out = at[SL_CUDA_OUT],
                 .workspace = workspace};
 
+        cudnnStatus_t convolved;
+        cublasStatus_t multiplied;
+        CUresult result;
+
         switch (step->kind) {
         case SL_CUDA_CONVOLVE:
-                return sl_cudnn_execution_launch(&kernel->made[number].execution, at, workspace) == CUDNN_STATUS_SUCCESS
-                               ? CUDA_SUCCESS
-                               : CUDA_ERROR_INVALID_VALUE;
+                convolved = sl_cudnn_execution_launch(&kernel->made[number].execution, at, workspace);
+                return convolved == CUDNN_STATUS_SUCCESS ? CUDA_SUCCESS : tell_cudnn(kernel->session, convolved);
         case SL_CUDA_MULTIPLY:
-                return sl_cublaslt_matmul_launch(&kernel->made[number].matmul, &operands, kernel->session->device.stream) ==
-                                       CUBLAS_STATUS_SUCCESS
-                               ? CUDA_SUCCESS
-                               : CUDA_ERROR_INVALID_VALUE;
+                multiplied = sl_cublaslt_matmul_launch(&kernel->made[number].matmul, &operands, kernel->session->device.stream);
+                return multiplied == CUBLAS_STATUS_SUCCESS ? CUDA_SUCCESS : tell_cublaslt(kernel->session, multiplied);
         default:
-                return launch_own(kernel, step, binding, workspace);
+                result = launch_own(kernel, step, binding, workspace);
+                return result == CUDA_SUCCESS ? CUDA_SUCCESS : tell_driver(kernel->session, result);
         }
 }
 

@@ -5,6 +5,7 @@
 #include "cuda/driver/device.h"
 
 struct sl_cuda_chooser;
+struct sl_error;
 
 struct sl_device {
         const struct sl_cuda_device *cuda; /* its context is the current one of the thread that has the session */
@@ -21,6 +22,11 @@ struct sl_device {
          * it and looks at it, in the order of the stream; poll() and wait() say nothing of it. 0: each session has one of its own.
          */
         CUdeviceptr finding;
+
+        int n_processors; /* of the let that the stream is on; 0: the whole device */
+
+        /* Where it is told in words why a library or the driver launched nothing; NULL: nowhere. Its owner's. */
+        struct sl_error *said;
 
         /* Who knows, or finds out, by which of several candidates kernels are made (chooser.h). NULL: by the first. */
         struct sl_cuda_chooser *chooser;

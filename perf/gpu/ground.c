@@ -27,7 +27,8 @@ int ground_open(struct ground *ground, struct sl_error *error)
         if (r == 0)
                 r = sl_gpu_init(&ground->gpu, &ground->device, 0, error);
         if (r == 0)
-                ground->can_cut = sl_greens_init(&ground->greens, &ground->device, NULL) == 0;
+                r = sl_greens_init(&ground->greens, &ground->device, error);
+        ground->can_cut = r == 0 && ground->greens.map.n_atoms;
         return r;
 }
 

@@ -15,6 +15,7 @@ struct capture {
         const struct sl_plan_info *info;
         uint32_t batch;
         const struct sl_batch_places *places;
+        const struct sl_error *said; /* NULL: nothing is */
 };
 
 static CUresult copy_ports(
@@ -58,6 +59,27 @@ static int launch_steps(const struct capture *c)
         return sl_instance_launch(c->instance, c->batch, inputs, outputs);
 }
 
+/* With what a library or the driver has said of the node. */
+static int explain(const struct capture *c, int status, struct sl_error *error)
+{
+        int r = sl_instance_explain(c->instance, status, error);
+        struct sl_error node = *error;
+
+        return c->said && c->said->text[0] ? sl_error_set(error, -r, "%s: %s", node.text, c->said->text) : r;
+}
+
+/*
+ * Once before it is captured: libraries and the driver load code and make memory at a first launch, which no capture survives.
+ */
+static int run_once(const struct capture *c, struct sl_error *error)
+{
+        int launched = launch_steps(c);
+
+        return launched < 0 ? explain(c, launched, error)
+                            : sl_cuda_check(c->driver, c->driver->stream_synchronize(c->stream), error, "a first run of batch %u",
+                                      c->batch);
+}
+
 /* Whatever fails in between, the capture is ended. */
 static int capture_all(const struct capture *c, CUgraph *ret_graph, struct sl_error *error)
 {
@@ -73,7 +95,7 @@ static int capture_all(const struct capture *c, CUgraph *ret_graph, struct sl_er
                 result = copy_results(c);
         ended = c->driver->stream_end_capture(c->stream, ret_graph);
         if (launched < 0)
-                return sl_instance_explain(c->instance, launched, error);
+                return explain(c, launched, error);
         return sl_cuda_check(c->driver, result != CUDA_SUCCESS ? result : ended, error, "the graph of batch %u", c->batch);
 }
 
@@ -133,16 +155,18 @@ static int find_nodes(struct sl_batch_graph *graph, const struct sl_batch_places
         return r;
 }
 
-int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_cuda_device *device, CUstream stream,
-        struct sl_instance *instance, const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places,
-        struct sl_error *error)
+int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_device *ground, struct sl_instance *instance,
+        const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places, struct sl_error *error)
 {
-        const struct capture capture = {device->driver, stream, instance, info, batch, places};
+        const struct sl_cuda_device *device = ground->cuda;
+        const struct capture capture = {device->driver, ground->stream, instance, info, batch, places, ground->said};
         int r;
 
         *graph = (struct sl_batch_graph){
                 .device = device, .batch = batch, .inputs.n = info->n_inputs, .outputs.n = info->n_outputs + 1};
-        r = capture_all(&capture, &graph->graph, error);
+        r = run_once(&capture, error);
+        if (r == 0)
+                r = capture_all(&capture, &graph->graph, error);
         if (r == 0)
                 r = find_nodes(graph, places, error);
         if (r < 0)

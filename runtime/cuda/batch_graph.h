@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "cuda/session_device.h"
 #include "gpu.h"
 #include "graph_ports.h"
 #include "plan.h"
@@ -30,12 +31,12 @@ struct sl_batch_places {
 };
 
 /*
- * @instance launches on @stream, where nothing is under way. Into zeros; deinit it in any case. Return: 0; -ENOTSUP the capture
- * does not have the copies; -ENOMEM; what sl_cuda_errno() and launches say.
+ * @instance is on @ground, on whose stream nothing is under way. It runs once before it is captured. Into zeros; deinit it in any
+ * case. Return: 0; -ENOTSUP the capture does not have the copies; -ENOMEM; what sl_cuda_errno() and launches say, with what they
+ * have told the ground.
  */
-int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_cuda_device *device, CUstream stream,
-        struct sl_instance *instance, const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places,
-        struct sl_error *error);
+int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_device *ground, struct sl_instance *instance,
+        const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places, struct sl_error *error);
 void sl_batch_graph_deinit(struct sl_batch_graph *graph);
 
 /* Return: CUDA_SUCCESS, or what the driver says: the launch did not happen. */

@@ -36,6 +36,7 @@ struct sl_gpu_worker {
         struct sl_pool *pool;
         CUstream stream, results;
         struct sl_device ground;
+        struct sl_error said; /* why it launched nothing */
         struct sl_instance *instance;
         uint64_t workspace_bytes; /* in the book */
         CUdeviceptr ports;        /* inputs and outputs of the steps, then the results of each slot */
@@ -94,8 +95,12 @@ static int make_instance(struct sl_gpu_worker *w, CUdeviceptr finding, struct sl
         if (r < 0)
                 return r;
         w->workspace_bytes = bytes;
-        w->ground =
-                (struct sl_device){.cuda = w->gpu->device, .stream = w->stream, .finding = finding, .chooser = w->options.chooser};
+        w->ground = (struct sl_device){.cuda = w->gpu->device,
+                .stream = w->stream,
+                .finding = finding,
+                .said = &w->said,
+                .n_processors = w->options.green ? (int)sl_green_processors(w->options.green) : 0,
+                .chooser = w->options.chooser};
         return sl_instance_new_on(plan, w->options.batch_max, &ground, &w->instance, error);
 }
 
@@ -113,6 +118,10 @@ static int make_ports(struct sl_gpu_worker *w, struct sl_batch_places *places, s
         if (r < 0)
                 return r;
         w->ports_bytes = bytes;
+        /* What a first run reads is there. */
+        r = sl_cuda_check(w->driver, w->driver->memset_d8_async(w->ports, 0, bytes, w->stream), error, "the ports of a worker");
+        if (r < 0)
+                return r;
         at = lay_out(info->inputs, info->n_inputs, batch, w->ports, places->inputs);
         at = lay_out_results(info, batch, at, places->outputs);
         for (uint32_t i = 0; i < n_slots; i++)
@@ -135,7 +144,7 @@ static int make_graphs(struct sl_gpu_worker *w, const struct sl_batch_places *pl
                 uint32_t batch = w->info->batches[w->n_batches];
 
                 r = sl_batch_graph_init(
-                        &w->graphs[w->n_batches++], w->gpu->device, w->stream, w->instance, w->info, batch, places, error);
+                        &w->graphs[w->n_batches++], &w->ground, w->instance, w->info, batch, places, error);
         }
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", w->info->name) : 0;
 }
@@ -376,7 +385,7 @@ static void launch(struct sl_gpu_worker *w, struct slot *slot, struct sl_gpu_job
         slot->samples = samples;
         slot->looks = 0;
         slot->staged = false;
-        result = take_samples(w, slot) ? enqueue(w, slot) : CUDA_ERROR_UNKNOWN;
+        result = take_samples(w, slot) ? enqueue(w, slot) : sl_pool_failed(w->pool);
         if (result != CUDA_SUCCESS)
                 w->lost = result;
         if (!job->first_ns)

@@ -9,12 +9,12 @@
 struct sl_green {
         struct sl_greens *greens;
         CUgreenCtx context;
-        uint64_t atoms; /* that it owns: 0 when another has taken its place */
+        struct sl_let_atoms atoms; /* that it owns: none when another has taken its place */
         uint32_t n_processors, n_streams;
         bool dropped;
 };
 
-/* The driver rounds the least that is asked for up to what it can cut. */
+/* The driver rounds the least that is asked for up to what it can cut. A device that it does not cut has no lets. */
 static CUresult split(struct sl_greens *greens)
 {
         const struct sl_cuda_driver *driver = greens->device->driver;
@@ -24,11 +24,13 @@ static CUresult split(struct sl_greens *greens)
 
         if (result == CUDA_SUCCESS)
                 result = driver->dev_sm_resource_split_by_count(greens->groups, &n_groups, &whole, &rest, 0, 1);
-        if (result == CUDA_SUCCESS && sl_let_map_init(&greens->map, whole.sm.smCount, greens->groups[0].sm.smCount) < 0)
-                return CUDA_ERROR_NOT_SUPPORTED;
-        if (result == CUDA_SUCCESS && n_groups < greens->map.n_atoms)
+        if (sl_cuda_is_lost(result))
+                return result;
+        if (result != CUDA_SUCCESS || sl_let_map_init(&greens->map, whole.sm.smCount, greens->groups[0].sm.smCount) < 0)
+                greens->map = (struct sl_let_map){.n_processors = (uint32_t)greens->device->n_processors};
+        else if (n_groups < greens->map.n_atoms)
                 greens->map.n_atoms = n_groups;
-        return result;
+        return CUDA_SUCCESS;
 }
 
 int sl_greens_init(struct sl_greens *greens, const struct sl_cuda_device *device, struct sl_error *error)
@@ -38,9 +40,6 @@ int sl_greens_init(struct sl_greens *greens, const struct sl_cuda_device *device
 
         *greens = (struct sl_greens){.device = device};
         result = split(greens);
-        if (result == CUDA_ERROR_NOT_SUPPORTED)
-                return sl_error_set(
-                        error, ENOTSUP, "%s with %d multiprocessors cannot be cut into lets", device->name, device->n_processors);
         if (result == CUDA_SUCCESS)
                 result = driver->ctx_get_stream_priority_range(&greens->least_priority, &greens->greatest_priority);
         return sl_cuda_check(driver, result, error, "the multiprocessors of %s", device->name);
@@ -74,9 +73,9 @@ int sl_green_new(
         if (!green)
                 return sl_error_set(error, ENOMEM, "no memory for a let");
         green->greens = greens;
-        r = sl_let_map_take(&map, percent, replaced ? replaced->atoms : 0, &green->atoms, error);
+        r = sl_let_map_take(&map, percent, replaced ? replaced->atoms : (struct sl_let_atoms){0}, &green->atoms, error);
         if (r == 0) {
-                result = create_context(green, green->atoms);
+                result = create_context(green, green->atoms.atoms);
                 r = sl_cuda_check(greens->device->driver, result, error, "a green context of %u multiprocessors on %s",
                         green->n_processors, greens->device->name);
         }
@@ -86,7 +85,7 @@ int sl_green_new(
         }
         greens->map = map;
         if (replaced) {
-                replaced->atoms = 0;
+                replaced->atoms = (struct sl_let_atoms){0};
                 sl_green_drop(replaced);
         }
         *ret_green = green;

@@ -20,11 +20,11 @@ struct sl_greens {
         CUdevResource groups[SL_LET_ATOMS_MAX];
 };
 
-/* Return: 0; -ENOTSUP the device cannot be cut; what sl_cuda_errno() says. */
+/* A device that cannot be cut has no atoms, and refuses lets. Return: 0; what sl_cuda_errno() says. */
 int sl_greens_init(struct sl_greens *greens, const struct sl_cuda_device *device, struct sl_error *error);
 
 /* @replaced: a let of these greens whose atoms it may have; it is dropped when there is a new one. NULL: none. Return: 0; -EBUSY;
- * an error. */
+ * -ENOTSUP; an error. */
 int sl_green_new(
         struct sl_greens *greens, uint32_t percent, struct sl_green *replaced, struct sl_green **ret_green, struct sl_error *error);
 

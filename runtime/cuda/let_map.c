@@ -16,9 +16,12 @@ int sl_let_map_init(struct sl_let_map *map, uint32_t n_processors, uint32_t atom
 
 uint32_t sl_let_map_atoms(const struct sl_let_map *map, uint32_t percent)
 {
-        uint64_t n = ((uint64_t)map->n_processors * percent + 50 * (uint64_t)map->atom) / (100 * (uint64_t)map->atom);
+        uint32_t least = map->n_atoms * percent / 100, most = (map->n_atoms * percent + 99) / 100;
+        uint32_t together = (map->n_atoms * (map->percent + percent) + 50) / 100, taken = (uint32_t)__builtin_popcountll(map->taken);
+        uint32_t n = together > taken ? together - taken : 0;
 
-        return n < 1 ? 1 : n > map->n_atoms ? map->n_atoms : (uint32_t)n;
+        n = n < least ? least : n > most ? most : n;
+        return n < 1 ? 1 : n > map->n_atoms ? map->n_atoms : n;
 }
 
 static uint64_t run_of(uint32_t first, uint32_t n)
@@ -41,22 +44,33 @@ static uint64_t choose(const struct sl_let_map *map, uint64_t free_atoms, uint32
         return chosen;
 }
 
-int sl_let_map_take(struct sl_let_map *map, uint32_t percent, uint64_t own, uint64_t *ret_atoms, struct sl_error *error)
+int sl_let_map_take(
+        struct sl_let_map *map, uint32_t percent, struct sl_let_atoms own, struct sl_let_atoms *ret_atoms, struct sl_error *error)
 {
-        uint64_t free_atoms = run_of(0, map->n_atoms) & ~(map->taken & ~own);
-        uint32_t wanted = sl_let_map_atoms(map, percent), n_free = (uint32_t)__builtin_popcountll(free_atoms);
+        struct sl_let_map others = *map;
+        uint64_t free_atoms;
+        uint32_t wanted, n_free;
 
+        sl_let_map_give_back(&others, own);
+        free_atoms = run_of(0, map->n_atoms) & ~others.taken;
+        wanted = sl_let_map_atoms(&others, percent);
+        n_free = (uint32_t)__builtin_popcountll(free_atoms);
+        if (!map->n_atoms)
+                return sl_error_set(error, ENOTSUP, "the device, of %u multiprocessors, cannot be cut into lets", map->n_processors);
         if (n_free < wanted)
                 return sl_error_set(error, EBUSY,
                         "%u%% of the device are %u multiprocessors, and its other lets leave %u of %u that lets can have", percent,
                         wanted * map->atom, n_free * map->atom, map->n_atoms * map->atom);
-        *ret_atoms = choose(map, free_atoms, wanted);
-        map->taken = (map->taken & ~own) | *ret_atoms;
+        *ret_atoms = (struct sl_let_atoms){.atoms = choose(map, free_atoms, wanted), .percent = percent};
+        others.taken |= ret_atoms->atoms;
+        others.percent += percent;
+        *map = others;
         return 0;
 }
 
-void sl_let_map_give_back(struct sl_let_map *map, uint64_t atoms)
+void sl_let_map_give_back(struct sl_let_map *map, struct sl_let_atoms atoms)
 {
-        SL_ASSERT((map->taken & atoms) == atoms);
-        map->taken &= ~atoms;
+        SL_ASSERT((map->taken & atoms.atoms) == atoms.atoms && map->percent >= atoms.percent);
+        map->taken &= ~atoms.atoms;
+        map->percent -= atoms.percent;
 }

@@ -17,19 +17,30 @@ struct sl_error;
 struct sl_let_map {
         uint32_t n_processors, atom; /* of the device; of an atom */
         uint32_t n_atoms;
-        uint64_t taken; /* atoms, by bits */
+        uint64_t taken;   /* atoms, by bits */
+        uint32_t percent; /* of all lets together */
 };
 
 /* Return: 0; -EINVAL no atom fits, or there are too many. */
 int sl_let_map_init(struct sl_let_map *map, uint32_t n_processors, uint32_t atom);
 
-/* Atoms of so many per cent of the device's multiprocessors: the nearest number, at least one. */
+/* What a let has: all zeros, nothing. */
+struct sl_let_atoms {
+        uint64_t atoms; /* by bits */
+        uint32_t percent;
+};
+
+/*
+ * Atoms for so many per cent of all atoms: as many as bring all lets together nearest to what they are to have, but one of the two
+ * numbers next to its own share, and at least one. So lets of 100 % together find room, however each of them is rounded.
+ */
 uint32_t sl_let_map_atoms(const struct sl_let_map *map, uint32_t percent);
 
 /*
- * Takes so many per cent. @own: atoms of a let that this one replaces, which may be taken again; else 0. Return: 0, with the atoms;
- * -EBUSY fewer are left; the text says how many of how many.
+ * Takes so many. @own: a let that this one replaces, whose atoms may be taken again. Return: 0, with what it has; -EBUSY fewer are
+ * left; the text says how many of how many.
  */
-int sl_let_map_take(struct sl_let_map *map, uint32_t percent, uint64_t own, uint64_t *ret_atoms, struct sl_error *error);
+int sl_let_map_take(
+        struct sl_let_map *map, uint32_t percent, struct sl_let_atoms own, struct sl_let_atoms *ret_atoms, struct sl_error *error);
 
-void sl_let_map_give_back(struct sl_let_map *map, uint64_t atoms);
+void sl_let_map_give_back(struct sl_let_map *map, struct sl_let_atoms atoms);

@@ -30,6 +30,7 @@ struct sl_pool {
         struct slot *slots; /* [layout.n_slots] */
         const void *turn;   /* whose it is; NULL: anybody's */
         const void *before; /* whose it was */
+        CUresult failed;    /* of the last call */
         int lost;           /* of the first call that failed half way: what slots hold is not known any more */
 };
 
@@ -241,6 +242,7 @@ int sl_pool_put(struct sl_pool *pool, const void *const *inputs, uint32_t n, uin
         for (uint32_t i = 0; i < n; i++)
                 pool->slots[sl_slot_ring_slot(&pool->ring, first + i)].last = last;
         *ret_position = first;
+        pool->failed = result;
         pool->lost = sl_cuda_check(pool->driver, result, error, "%u samples cannot be copied to the device", n);
         return pool->lost;
 }
@@ -276,8 +278,14 @@ int sl_pool_take(struct sl_pool *pool, uint32_t most, CUstream stream, struct sl
         for (uint32_t i = 0; i < pool->n_inputs; i++)
                 ret_batch->inputs[i] = slot_address(pool, i, first);
         result = pool->driver->stream_wait_event(stream, copied_event(pool, first + n - 1), 0);
+        pool->failed = result;
         pool->lost = sl_cuda_check(pool->driver, result, error, "a batch of %u cannot wait for its inputs", n);
         return pool->lost ? pool->lost : (int)n;
+}
+
+CUresult sl_pool_failed(const struct sl_pool *pool)
+{
+        return pool->lost ? pool->failed : CUDA_ERROR_UNKNOWN;
 }
 
 int sl_pool_give_back(struct sl_pool *pool, const struct sl_pool_batch *batch)

@@ -62,6 +62,9 @@ int sl_pool_put(struct sl_pool *pool, const void *const *inputs, uint32_t n, uin
 /* Return: 1 the samples that were put at @position have been copied; 0 not yet; an error. */
 int sl_pool_has_copied(struct sl_pool *pool, uint64_t position);
 
+/* What the driver said when the pool was lost; CUDA_ERROR_UNKNOWN: it was not. */
+CUresult sl_pool_failed(const struct sl_pool *pool);
+
 struct sl_pool_batch {
         uint64_t first;
         uint32_t n;

@@ -404,8 +404,9 @@ Test(worker, that_cannot_be_made_leaves_nothing)
         static const enum fake_cuda_call calls[] = {FAKE_CUDA_mem_alloc, FAKE_CUDA_mem_get_info, FAKE_CUDA_mem_host_alloc,
                 FAKE_CUDA_event_create, FAKE_CUDA_stream_create_with_priority, FAKE_CUDA_stream_begin_capture,
                 FAKE_CUDA_stream_end_capture, FAKE_CUDA_graph_get_nodes, FAKE_CUDA_graph_instantiate, FAKE_CUDA_launch_kernel,
-                FAKE_CUDA_memcpy_dtod_async, FAKE_CUDA_mem_host_get_device_pointer};
-        uint32_t n_failed = 0;
+                FAKE_CUDA_memcpy_dtod_async, FAKE_CUDA_mem_host_get_device_pointer, FAKE_CUDA_memset_d8_async,
+                FAKE_CUDA_stream_synchronize};
+        uint32_t n_failed = 0, n_first_runs = 0;
 
         for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
                 for (uint32_t nth = 1, failed = 1; failed; nth++) {
@@ -420,6 +421,7 @@ Test(worker, that_cannot_be_made_leaves_nothing)
                         fake_cuda_fail(calls[i], nth, CUDA_ERROR_OUT_OF_MEMORY);
                         failed = sl_gpu_worker_new(&options, &worker, &error) < 0;
                         n_failed += failed;
+                        n_first_runs += strstr(error.text, "a first run of batch") != NULL;
                         if (failed)
                                 cr_assert(error.text[0] && !strchr(error.text, '\n'), "call %zu, time %u: %s", i, nth, error.text);
                         sl_gpu_worker_free(worker);
@@ -427,6 +429,7 @@ Test(worker, that_cannot_be_made_leaves_nothing)
                         finish();
                 }
         cr_assert_geq(n_failed, 12 + 8);
+        cr_assert_eq(n_first_runs, 4, "each size runs once before it is captured");
 }
 
 /* The rule of the ensemble paper: this allocation is refused, what is there goes on, and what is smaller still fits. */
@@ -600,6 +603,22 @@ Test(footprint, of_six_workers_is_below_that_of_e2bird)
         cr_expect_leq(ratio, 0.352);
         sl_plan_free(network_plan);
         network_deinit(&net);
+        sl_cuda_device_close(&device);
+}
+
+Test(green, of_a_device_that_cannot_be_cut_is_refused_and_the_whole_serves)
+{
+        struct sl_error error = {""};
+        struct sl_green *green;
+        CUstream stream;
+
+        begin(1, 0);
+        fake_cuda_fail(FAKE_CUDA_dev_sm_resource_split_by_count, 1, CUDA_ERROR_NOT_SUPPORTED);
+        cr_assert_eq(sl_greens_init(&greens, &device, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_green_new(&greens, 50, NULL, &green, &error), -ENOTSUP);
+        cr_expect_str_eq(error.text, "the device, of 132 multiprocessors, cannot be cut into lets");
+        cr_assert_eq(sl_green_stream(&greens, NULL, 0, &stream, &error), 0);
+        sl_green_end_stream(&greens, NULL, stream);
         sl_cuda_device_close(&device);
 }
 

@@ -27,6 +27,34 @@ Test(let_map, gives_whole_atoms_as_near_as_they_come)
         }
 }
 
+/* However each of them is rounded. */
+Test(let_map, has_room_for_lets_of_the_whole_device)
+{
+        for (uint32_t atom = 2; atom <= 8; atom += 2)
+                for (uint32_t n = 2; n <= 16; n++)
+                        for (uint64_t seed = 1; seed <= 200; seed++) {
+                                uint64_t random = seed;
+                                uint32_t left = 100;
+                                struct sl_let_map map;
+
+                                cr_assert_eq(sl_let_map_init(&map, 16 * atom, atom), 0);
+                                for (uint32_t i = 0; i < n; i++) {
+                                        uint32_t most = left - 7 * (n - 1 - i); /* 16 atoms: one is 6.25 % */
+                                        uint32_t percent = i + 1 == n ? left : 7 + (uint32_t)sl_split_mix_next(&random) % (most - 6);
+                                        struct sl_let_atoms atoms;
+                                        struct sl_error error = {""};
+
+                                        if (7 * n > 100)
+                                                break;
+                                        cr_assert_eq(sl_let_map_take(&map, percent, (struct sl_let_atoms){0}, &atoms, &error), 0,
+                                                "let %u of %u: %s", i, n, error.text);
+                                        left -= percent;
+                                }
+                                if (7 * n <= 100)
+                                        cr_assert_eq(__builtin_popcountll(map.taken), 16);
+                        }
+}
+
 Test(let_map, refuses_a_device_that_it_cannot_cut)
 {
         struct sl_let_map map;
@@ -40,43 +68,48 @@ Test(let_map, says_what_is_left_when_that_is_too_little)
 {
         struct sl_let_map map;
         struct sl_error error = {""};
-        uint64_t a, b;
+        struct sl_let_atoms none = {0}, a, b;
 
         cr_assert_eq(sl_let_map_init(&map, 132, 8), 0);
-        cr_assert_eq(sl_let_map_take(&map, 60, 0, &a, &error), 0);
-        cr_assert_eq(sl_let_map_take(&map, 60, 0, &b, &error), -EBUSY);
+        cr_assert_eq(sl_let_map_take(&map, 60, none, &a, &error), 0);
+        cr_assert_eq(sl_let_map_take(&map, 60, none, &b, &error), -EBUSY);
         cr_assert_str_eq(
-                error.text, "60% of the device are 80 multiprocessors, and its other lets leave 48 of 128 that lets can have");
+                error.text, "60% of the device are 72 multiprocessors, and its other lets leave 48 of 128 that lets can have");
         cr_assert_eq(sl_let_map_take(&map, 80, a, &b, &error), 0, "a let that grows may keep what it has");
-        cr_assert_eq(__builtin_popcountll(b), 13);
-        cr_assert_eq(map.taken, b);
+        cr_assert_eq(__builtin_popcountll(b.atoms), 13);
+        cr_assert_eq(map.taken, b.atoms);
+        cr_assert_eq(map.percent, 80);
 }
 
 /* No atom is ever two lets', and what is given back can be taken. */
 Test(let_map, never_gives_an_atom_twice)
 {
         for (uint64_t seed = 1; seed <= 50; seed++) {
-                uint64_t random = seed, lets[8] = {0};
+                struct sl_let_atoms lets[8] = {{0}};
+                uint64_t random = seed;
                 struct sl_let_map map;
 
                 cr_assert_eq(sl_let_map_init(&map, 132, 8), 0);
                 for (uint32_t round = 0; round < 200; round++) {
-                        uint64_t chance = sl_split_mix_next(&random), others = 0, atoms = 0;
+                        struct sl_let_atoms atoms = {0};
+                        uint64_t chance = sl_split_mix_next(&random), others = 0;
                         uint32_t let = (uint32_t)chance % 8, percent = 1 + (uint32_t)(chance >> 8) % 60;
 
                         for (uint32_t i = 0; i < 8; i++)
-                                others |= i == let ? 0 : lets[i];
-                        if (chance >> 63 && lets[let]) {
+                                others |= i == let ? 0 : lets[i].atoms;
+                        if (chance >> 63 && lets[let].atoms) {
                                 sl_let_map_give_back(&map, lets[let]);
-                                lets[let] = 0;
+                                lets[let] = (struct sl_let_atoms){0};
                         } else if (sl_let_map_take(&map, percent, lets[let], &atoms, NULL) == 0) {
-                                cr_assert_eq(atoms & others, 0);
-                                cr_assert_eq((uint32_t)__builtin_popcountll(atoms), sl_let_map_atoms(&map, percent));
+                                uint32_t n = (uint32_t)__builtin_popcountll(atoms.atoms);
+
+                                cr_assert_eq(atoms.atoms & others, 0);
+                                cr_assert(n && n >= 16 * percent / 100 && n <= (16 * percent + 99) / 100, "%u of %u %%", n, percent);
                                 lets[let] = atoms;
                         } else {
-                                cr_assert_lt(16 - (uint32_t)__builtin_popcountll(others), sl_let_map_atoms(&map, percent));
+                                cr_assert_lt(16 - (uint32_t)__builtin_popcountll(others), (16 * percent + 99) / 100);
                         }
-                        cr_assert_eq(map.taken, others | lets[let]);
+                        cr_assert_eq(map.taken, others | lets[let].atoms);
                 }
         }
 }

@@ -184,6 +184,36 @@ Test(cuda_backend, that_loses_its_device_says_so_for_ever)
         sl_plan_free(plan);
 }
 
+static void expect_said(uint32_t output, bool *refuses, const char *words)
+{
+        struct sl_error said = {""};
+        struct sl_device device = {.cuda = &gpu, .said = &said};
+        struct sl_instance_ground ground = {.device = &device};
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+
+        build(output);
+        plan = open_plan("cuda");
+        cr_assert_eq(sl_instance_new_on(plan, BATCH, &ground, &instance, NULL), 0);
+        *refuses = true;
+        cr_expect_eq(sl_instance_run(instance, BATCH, inputs, outputs), -EINVAL);
+        cr_expect_str_eq(said.text, words);
+        *refuses = false;
+        cr_expect_eq(sl_instance_run(instance, BATCH, inputs, outputs), 0);
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+Test(cuda_backend, tells_what_cublaslt_says_that_launches_nothing)
+{
+        expect_said(perceptron(), &fake_libraries.multiplies_nothing, "cuBLASLt says 14");
+}
+
+Test(cuda_backend, tells_what_cudnn_says_that_launches_nothing)
+{
+        expect_said(convolutions(), &fake_libraries.convolves_nothing, "cuDNN says 5000, fake words");
+}
+
 Test(cuda_backend, without_memory_makes_no_instance_and_leaves_nothing)
 {
         struct sl_device device = {.cuda = &gpu};

@@ -183,6 +183,8 @@ static cublasStatus_t CUBLASWINAPI matmul(cublasLtHandle_t handle, cublasLtMatmu
         (void)handle;
         if (!is_algorithm(algo))
                 return CUBLAS_STATUS_NOT_SUPPORTED;
+        if (fake_libraries.multiplies_nothing)
+                return CUBLAS_STATUS_INTERNAL_ERROR;
         p.algorithm = algo->data[0];
         if (!fake_cuda_is_device((CUdeviceptr)(uintptr_t)workspace, workspace_bytes))
                 return CUBLAS_STATUS_INVALID_VALUE;

@@ -24,6 +24,7 @@ struct fake_libraries_control {
         bool lacks_epilogues; /* cuDNN has engines for bare convolutions only */
         bool lacks_all;       /* it has no engine */
         bool lacks_products;  /* cuBLASLt has no algorithm */
+        bool convolves_nothing, multiplies_nothing; /* one of them refuses every launch */
         uint64_t epilogue_ns; /* what a convolution takes more with one */
         uint32_t n_compiled;  /* plans that were compiled at run time; theirs */
         uint32_t n_asked;     /* heuristics; the same */
