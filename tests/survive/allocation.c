@@ -147,6 +147,28 @@ Test(allocation, puts_workers_in_their_places_from_the_start)
         }
 }
 
+/* The workers that copies of a network share need not all have a lane of each copy. */
+Test(allocation, answers_copies_that_share_workers_where_each_of_them_is)
+{
+        static const char *const names[] = {"a", "b"};
+
+        write_file("models: [a, b]\nrows:\n  - {device: 'cpu:0', batches: [8, 0]}\n  - {device: cpu, batches: [0, 8]}\n");
+        world.arguments[0] = "--allocation";
+        world.arguments[1] = file;
+        for (int i = 0; i < 2; i++)
+                world_copy_model(&world, "mlp", names[i], "fuse: auto\n");
+        world_configure(&world, "models: [a, b]\nthreads: {inline_us: 0}\n");
+        world_start(&world);
+        cr_expect_str_eq(workers_of("a"), "8@0");
+        cr_expect_str_eq(workers_of("b"), "8@all");
+        for (int i = 0; i < 2; i++) {
+                struct honest *honest = honest_start_copy(&world, names[i], "mlp");
+
+                honest_expect_progress(honest, 20);
+                honest_stop(honest);
+        }
+}
+
 Test(allocation, changes_while_models_serve_and_no_request_is_lost)
 {
         struct starling_error error = {""};

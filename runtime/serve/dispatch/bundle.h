@@ -11,7 +11,7 @@
  *
  * A carrier is full when it has its share of the models that wait, or what it has takes a slice (`slice_ns`) or more: a launch
  * takes less than two slices. It is full of pieces, too (SL_CARRIER_PIECES_MAX). Where all of it takes no longer than a thread
- * takes to wake, one carrier gets all.
+ * takes to wake, one carrier gets all, if it has a lane of each. A model may have lanes of some carriers only.
  *
  * Turns are in rounds: who has had its turn waits for those that have not. Every other round goes backwards, and so does every
  * other launch of a carrier: where the weights of all of them fill more than a cache, what was computed last is still in it, and

@@ -10,9 +10,8 @@ struct bundled {
         struct sl_bundle *bundle;
         uint32_t priority;
         bool spares_inline;
-        uint32_t waiting; /* models */
-        uint64_t ns;      /* that a job of each is expected to take */
-        uint32_t share;   /* models that a carrier gets */
+        uint64_t models; /* that wait, as bits by place */
+        uint64_t ns;     /* that a job of each is expected to take */
 };
 
 static bool bundled_waits(const struct bundled *bundled, const struct sl_handout *handout)
@@ -20,31 +19,75 @@ static bool bundled_waits(const struct bundled *bundled, const struct sl_handout
         return sl_handout_waiting(handout) && !(bundled->spares_inline && sl_handout_is_inline(handout));
 }
 
+/* The model's lanes may be on some of the carriers only. */
+static void count_lanes(const struct sl_model *model)
+{
+        struct sl_carrier *idle = NULL;
+        uint32_t n_idle = 0;
+
+        for (uint32_t i = 0; i < model->workers.n; i++) {
+                struct sl_carrier *carrier = model->workers.list[i]->carrier;
+
+                carrier->n_waiting++;
+                if (carrier->n_launches == 0) {
+                        idle = carrier;
+                        n_idle++;
+                }
+        }
+        if (n_idle == 1)
+                idle->n_only++;
+}
+
 static void count_bundled(struct bundled *bundled)
 {
-        for (uint64_t left = bundled->bundle->waiting[bundled->priority]; left; left &= left - 1) {
+        const struct sl_bundle *bundle = bundled->bundle;
+
+        for (uint32_t i = 0; i < bundle->n_carriers; i++)
+                bundle->carriers[i]->n_waiting = bundle->carriers[i]->n_only = 0;
+        for (uint64_t left = bundle->waiting[bundled->priority]; left; left &= left - 1) {
                 const struct sl_handout handout =
-                        sl_handout_of(bundled->schedule, bundled->bundle->models[__builtin_ctzll(left)], bundled->priority);
+                        sl_handout_of(bundled->schedule, bundle->models[__builtin_ctzll(left)], bundled->priority);
 
                 if (!bundled_waits(bundled, &handout))
                         continue;
-                bundled->waiting++;
+                bundled->models |= left & -left;
                 bundled->ns += sl_service_time_ns(&handout.model->service_time, sl_task_queue_at(handout.queue, 0)->samples);
+                count_lanes(handout.model);
         }
 }
 
-/* Where waking a second thread takes longer than all of it, the first idle carrier gets all. */
-static void share_bundled(struct bundled *bundled)
+static uint32_t n_models(const struct bundled *bundled)
 {
-        uint32_t idle = 0;
+        return (uint32_t)__builtin_popcountll(bundled->models);
+}
 
-        for (uint32_t i = 0; i < bundled->bundle->n_carriers; i++) {
-                struct sl_carrier *carrier = bundled->bundle->carriers[i];
+/* Where waking a second thread takes longer than all of it: the first idle carrier that can have all; NULL: there is none. */
+static const struct sl_carrier *find_only(const struct bundled *bundled)
+{
+        const struct sl_bundle *bundle = bundled->bundle;
 
-                carrier->is_full = idle > 0 && bundled->ns <= SL_LIGHT_NS;
-                idle += carrier->n_launches == 0 && !carrier->is_full;
+        for (uint32_t i = 0; i < bundle->n_carriers && bundled->ns <= SL_LIGHT_NS; i++)
+                if (bundle->carriers[i]->n_launches == 0 && bundle->carriers[i]->n_waiting == n_models(bundled))
+                        return bundle->carriers[i];
+        return NULL;
+}
+
+/* Idle carriers get the same number of models each, and whatever no other one can have. */
+static void share_bundled(const struct bundled *bundled)
+{
+        const struct sl_bundle *bundle = bundled->bundle;
+        const struct sl_carrier *only = find_only(bundled);
+        uint32_t idle = 0, share;
+
+        for (uint32_t i = 0; i < bundle->n_carriers; i++)
+                idle += bundle->carriers[i]->n_launches == 0 && bundle->carriers[i]->n_waiting;
+        share = idle && !only ? (n_models(bundled) + idle - 1) / idle : n_models(bundled);
+        for (uint32_t i = 0; i < bundle->n_carriers; i++) {
+                struct sl_carrier *carrier = bundle->carriers[i];
+
+                carrier->is_full = only && carrier != only;
+                carrier->share = share > carrier->n_only ? share : carrier->n_only;
         }
-        bundled->share = idle ? (bundled->waiting + idle - 1) / idle : bundled->waiting;
 }
 
 static void look_for_full(const struct bundled *bundled, uint64_t slice_ns)
@@ -52,7 +95,7 @@ static void look_for_full(const struct bundled *bundled, uint64_t slice_ns)
         for (uint32_t i = 0; i < bundled->bundle->n_carriers; i++) {
                 struct sl_carrier *carrier = bundled->bundle->carriers[i];
 
-                carrier->is_full |= (uint32_t)__builtin_popcountll(carrier->filled) >= bundled->share ||
+                carrier->is_full |= (uint32_t)__builtin_popcountll(carrier->filled) >= carrier->share ||
                                     (carrier->filled && carrier->filled_ns >= slice_ns);
         }
 }
@@ -95,7 +138,7 @@ uint32_t sl_bundle_run(const struct sl_schedule *schedule, struct sl_bundle *bun
         uint32_t jobs;
 
         count_bundled(&bundled);
-        if (!bundled.waiting)
+        if (!bundled.models)
                 return 0;
         share_bundled(&bundled);
         jobs = run_bundled(&bundled);

@@ -59,6 +59,9 @@ struct sl_carrier {
         uint64_t known;     /* lanes, as bits */
         bool backwards;     /* the next launch is */
         bool is_full;       /* of what is filled now: nothing more goes with it */
+        uint32_t n_waiting; /* models that wait, in a run of the scheduler, and have a lane here */
+        uint32_t n_only;    /* those of them that no other idle carrier has */
+        uint32_t share;     /* models that it gets */
         uint64_t filled;    /* lanes, as bits */
         uint64_t filled_ns; /* that these are expected to take */
         uint32_t filled_pieces;

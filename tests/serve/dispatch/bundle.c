@@ -54,8 +54,25 @@ static struct sl_inline_budget budget;
 static uint64_t next_ns, runs;
 static bool full;
 
-/* Models 0 to n - 1, each with a lane of each of @n_carriers carriers. */
-static void set_up(uint32_t n_models, uint32_t n_carriers)
+static void add_lane(uint32_t m, uint32_t c)
+{
+        struct sl_executor *lane = &lanes[c][m];
+
+        memory[c][m] = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
+        sl_executor_init(lane, memory[c][m], SL_EXECUTOR_JOBS_MAX, 1, 1);
+        lane->class = &lane_class;
+        lane->batch_max = BATCH_MAX;
+        lane->let = &let;
+        lane->carrier = &carriers[c].common;
+        lane->carrier->class = &carrier_class;
+        lane->carrier->let = &let;
+        lane->lane = (uint32_t)sl_carrier_seat(lane->carrier, lane);
+        sl_workers_add(&f->models[m].workers, lane);
+        sl_bundle_add_worker(&bundle, lane);
+}
+
+/* Models 0 to n - 1, each with a lane of those of @n_carriers carriers that are in its bits. */
+static void set_up_lanes(uint32_t n_models, uint32_t n_carriers, const uint32_t *carriers_of)
 {
         f = fixture_new(MODELS, SL_RULE_NONE, 4, 10, 16);
         let = (struct sl_let){.turns.at_once = n_carriers};
@@ -71,21 +88,26 @@ static void set_up(uint32_t n_models, uint32_t n_carriers)
                 model->slice_ns = 10 * SAMPLE_NS;
                 sl_model_learn(model, 1, SAMPLE_NS);
                 sl_bundle_add(&bundle, model);
-                for (uint32_t c = 0; c < n_carriers; c++) {
-                        struct sl_executor *lane = &lanes[c][m];
+                for (uint32_t c = 0; c < n_carriers; c++)
+                        if (carriers_of[m] >> c & 1)
+                                add_lane(m, c);
+        }
+}
 
-                        memory[c][m] = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
-                        sl_executor_init(lane, memory[c][m], SL_EXECUTOR_JOBS_MAX, 1, 1);
-                        lane->class = &lane_class;
-                        lane->batch_max = BATCH_MAX;
-                        lane->let = &let;
-                        lane->carrier = &carriers[c].common;
-                        lane->carrier->class = &carrier_class;
-                        lane->carrier->let = &let;
-                        lane->lane = (uint32_t)sl_carrier_seat(lane->carrier, lane);
-                        sl_workers_add(&model->workers, lane);
-                        sl_bundle_add_worker(&bundle, lane);
-                }
+static void set_up(uint32_t n_models, uint32_t n_carriers)
+{
+        uint32_t carriers_of[MODELS];
+
+        memset(carriers_of, 0xff, sizeof(carriers_of));
+        set_up_lanes(n_models, n_carriers, carriers_of);
+}
+
+/* So little that it goes to one carrier. */
+static void make_light(uint32_t n_models)
+{
+        for (uint32_t m = 0; m < n_models; m++) {
+                f->models[m].service_time = (struct sl_service_time){0};
+                sl_model_learn(&f->models[m], 1, 5000);
         }
 }
 
@@ -214,16 +236,49 @@ Test(bundle, carriers_get_the_same_of_what_divides_evenly)
 Test(bundle, one_carrier_gets_all_that_takes_no_longer_than_a_thread_takes_to_wake)
 {
         set_up(6, 2);
-        for (uint32_t m = 0; m < 6; m++) {
-                f->models[m].service_time = (struct sl_service_time){0};
-                sl_model_learn(&f->models[m], 1, 5000);
-        }
+        make_light(6);
         for (uint16_t m = 0; m < 6; m++)
                 wait_for(m, m, 1, 0);
         cr_expect_eq(run(), 6);
         cr_expect_eq(launched(0, 0), 0x3f);
         cr_expect(carriers[0].launches[0].is_light);
         cr_expect_eq(carriers[1].n_launches, 0);
+}
+
+/* As an allocation places them: the first idle carrier is of no use to who has no lane there. */
+Test(bundle, what_is_light_goes_to_a_carrier_that_has_lanes_of_it)
+{
+        set_up_lanes(3, 2, (uint32_t[]){1, 2, 2});
+        make_light(3);
+        wait_for(1, 0, 1, 0);
+        wait_for(2, 1, 1, 0);
+        cr_expect_eq(run(), 2);
+        cr_expect_eq(carriers[0].n_launches, 0);
+        cr_expect_eq(__builtin_popcountll(launched(1, 0)), 2);
+        wait_for(0, 2, 1, 0);
+        cr_expect_eq(run(), 1, "the other carrier is idle");
+        cr_expect_eq(__builtin_popcountll(launched(0, 0)), 1);
+}
+
+Test(bundle, what_is_light_goes_to_several_where_none_has_lanes_of_all)
+{
+        set_up_lanes(2, 2, (uint32_t[]){1, 2});
+        make_light(2);
+        wait_for(0, 0, 1, 0);
+        wait_for(1, 1, 1, 0);
+        cr_expect_eq(run(), 2);
+        cr_expect_eq(carriers[0].n_launches, 1);
+        cr_expect_eq(carriers[1].n_launches, 1);
+}
+
+Test(bundle, a_carrier_gets_at_once_what_no_other_one_can_have)
+{
+        set_up_lanes(4, 2, (uint32_t[]){1, 1, 1, 3});
+        for (uint16_t m = 0; m < 4; m++)
+                wait_for(m, m, 1, 0);
+        cr_expect_eq(run(), 4);
+        cr_expect_eq(__builtin_popcountll(launched(0, 0)), 3);
+        cr_expect_eq(__builtin_popcountll(launched(1, 0)), 1);
 }
 
 /* Ten samples fit a slice: two jobs of eight are more. */
