@@ -100,7 +100,7 @@ static void set_member(struct fuse_bench *b, uint32_t i, uint64_t seed, uint32_t
         memcpy(b->paths[i], path, sizeof(path));
         write_model(b->paths[i], seed, last);
         sl_plan_free(b->members[i].plan);
-        b->members[i] = (struct sl_fuse_member){b->paths[i], compile_single(b->paths[i], &b->lowering)};
+        b->members[i] = (struct sl_fuse_member){.path = b->paths[i], .plan = compile_single(b->paths[i], &b->lowering)};
 }
 
 /* Nothing is timed that decides anything: Algorithm 1 merges, and what it makes is kept. */
@@ -366,6 +366,44 @@ Test(fuse, a_member_whose_file_has_changed_is_refused_by_its_answers)
         cr_assert_eq(result.n_blocks, 0);
         cr_expect_not_null(strstr(result.error.text, "off the single plan's"), "%s", result.error.text);
         sl_fuse_result_deinit(&result);
+        fuse_bench_deinit(&b);
+}
+
+static void identify_members(struct fuse_bench *b)
+{
+        int64_t changed;
+
+        for (uint32_t i = 0; i < LANES; i++) {
+                cr_assert_eq(sl_model_identify(b->paths[i], false, &b->members[i].file.digest, &changed), 0);
+                b->members[i].file.known = true;
+        }
+}
+
+/* It may differ where no check looks: that is no reason to compile it, and what came of it is not what comes of the others. */
+Test(fuse, a_member_whose_file_is_not_the_one_that_was_loaded_is_not_merged)
+{
+        static struct fuse_bench b;
+        struct sl_fuse_result result;
+        struct sl_error error;
+        char directory[PATH];
+
+        fuse_bench_init(&b);
+        snprintf(directory, sizeof(directory), "%s/cache", b.folder);
+        cr_assert_eq(mkdir(directory, 0700), 0);
+        cr_assert_eq(sl_plan_cache_new(directory, 1 << 30, &b.options.cache, &error), 0, "%s", error.text);
+        identify_members(&b);
+        write_model(b.paths[1], 77, SL_OP_RELU);
+        result = run(&b);
+        cr_expect_eq(result.n_blocks, 0);
+        cr_expect_eq(b.n_compiled, 0);
+        cr_expect(strstr(result.error.text, "/1/model.onnx\" has changed since it was loaded"), "%s", result.error.text);
+        sl_fuse_result_deinit(&result);
+        set_member(&b, 1, 77, SL_OP_RELU);
+        identify_members(&b);
+        result = run(&b);
+        cr_expect_eq(result.n_blocks, 1, "nothing is kept of the first time: %s", result.error.text);
+        sl_fuse_result_deinit(&result);
+        sl_plan_cache_free(b.options.cache);
         fuse_bench_deinit(&b);
 }
 

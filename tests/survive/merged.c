@@ -258,6 +258,22 @@ static void touch(const char *name)
         cr_assert_eq(utimensat(AT_FDCWD, path, NULL, 0), 0);
 }
 
+/* Nobody has loaded it: what is merged is what is served. */
+Test(merged, a_file_that_was_replaced_is_merged_when_it_has_been_loaded)
+{
+        struct crowd crowd;
+
+        start_with_copies(&crowd);
+        (void)ask_until_decided(&crowd);
+        touch(name_of(1));
+        touch(name_of(0));
+        cr_assert_eq(starling_admin_reload(admin, name_of(0), NULL), 0);
+        world_expect_log(&world, "event=model-not-merged model=copy1 cause=\"its file has changed since it was loaded");
+        for (uint32_t i = 0; i < 50; i++)
+                crowd_ask(&crowd);
+        crowd_deinit(&crowd);
+}
+
 /* SL_MERGE_ROUNDS=1000 for the long run: each takes a block apart and makes it again. */
 Test(merged, again_and_again_under_load_nothing_is_lost_or_kept, .timeout = 3600)
 {

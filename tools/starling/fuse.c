@@ -157,7 +157,7 @@ static int fuse_group_run(
         int r;
 
         for (uint32_t i = 0; i < group->n_members; i++)
-                members[i] = (struct sl_fuse_member){group->members[i]->path, group->members[i]->plan};
+                members[i] = (struct sl_fuse_member){.path = group->members[i]->path, .plan = group->members[i]->plan};
         r = sl_fuse_begin(&fuse_options, &fuse, error);
         if (r < 0)
                 return r;

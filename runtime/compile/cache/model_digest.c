@@ -187,6 +187,15 @@ int sl_model_identify(const char *path, bool folder, struct sl_digest *ret_ident
         return 0;
 }
 
+bool sl_model_is_still(const char *path, const struct sl_model_identity *identity)
+{
+        struct sl_digest now;
+        int64_t changed;
+
+        return !identity->known || (sl_model_identify(path, identity->folder, &now, &changed) == 0 &&
+                                           now.low == identity->digest.low && now.high == identity->digest.high);
+}
+
 int sl_model_digest(const char *path, bool *ret_folder, struct sl_digest *ret_digest)
 {
         struct walk walk = {.contents = true};

@@ -20,5 +20,14 @@ struct sl_digest {
  */
 int sl_model_identify(const char *path, bool folder, struct sl_digest *ret_identity, int64_t *ret_changed);
 
+/* That of a model at some time, with its folder or without. All zeros: it is not known. */
+struct sl_model_identity {
+        struct sl_digest digest;
+        bool known, folder;
+};
+
+/* It is the same now, or was not known. */
+bool sl_model_is_still(const char *path, const struct sl_model_identity *identity);
+
 /* By content. *ret_folder: the file may have external data, and the digest covers its folder. Return: as above. */
 int sl_model_digest(const char *path, bool *ret_folder, struct sl_digest *ret_digest);

@@ -30,6 +30,7 @@ struct sl_fuse {
         char *program;
         uint32_t n;
         char *paths[SL_FUSE_LANES_MAX];
+        struct sl_model_identity files[SL_FUSE_LANES_MAX];
         struct sl_plan *plans[SL_FUSE_LANES_MAX];
         int epoll_fd; /* of that which is under way */
 
@@ -91,6 +92,7 @@ static int start_step(struct sl_fuse *fuse, enum state state)
                 .program = fuse->program,
                 .lowering = &fuse->lowering,
                 .paths = (const char *const *)fuse->paths + fuse->first,
+                .files = fuse->files + fuse->first,
                 .singles = fuse->plans + fuse->first,
                 .n_lanes = fuse->n_lanes,
                 .keys = &fuse->keys,
@@ -140,10 +142,12 @@ static int start_compilation(struct sl_fuse *fuse, struct sl_error *error)
 
 /* ---- what comes next ---- */
 
-static void keep_first_error(struct sl_fuse *fuse, const struct sl_error *error)
+static void keep_first_error(struct sl_fuse *fuse, int status, const struct sl_error *error)
 {
-        if (!fuse->result.error.text[0])
-                fuse->result.error = *error;
+        if (fuse->result.error.text[0])
+                return;
+        fuse->result.error = *error;
+        fuse->result.status = status;
 }
 
 static int next_block(struct sl_fuse *fuse)
@@ -181,7 +185,7 @@ static void take_block(struct sl_fuse *fuse, struct sl_fused *block)
         if (!fuse->options.always && !pays(&block->table)) {
                 sl_error_set(&error, ENODATA, "a merged plan of %u lanes takes %.2f times what they take one after another",
                         block->n_lanes, 1 / sl_fuse_gain(&block->table));
-                keep_first_error(fuse, &error);
+                keep_first_error(fuse, -ENODATA, &error);
                 block->plan = sl_plan_free(block->plan);
                 return;
         }
@@ -243,7 +247,7 @@ static int end_block(struct sl_fuse *fuse, struct sl_fuse_found *found)
 
         if (found->status < 0) {
                 sl_error_prefix(&found->error, found->status, "models %u to %u", fuse->first, fuse->first + fuse->n_lanes - 1);
-                keep_first_error(fuse, &found->error);
+                keep_first_error(fuse, found->status, &found->error);
                 block.plan = sl_plan_free(block.plan);
         }
         if (!fuse->choosing) {
@@ -297,12 +301,20 @@ static int end_step(struct sl_fuse *fuse)
         return end_block(fuse, &found);
 }
 
+static bool has_changed(const struct sl_fuse *fuse)
+{
+        for (uint32_t i = fuse->first; i < fuse->first + fuse->n_lanes; i++)
+                if (!sl_model_is_still(fuse->paths[i], &fuse->files[i]))
+                        return true;
+        return false;
+}
+
 /* That it is not worth it stands for the same models until the next change. */
 static void keep_refusal(struct sl_fuse *fuse, const struct sl_fuse_found *found)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
 
-        if (!record || !fuse->options.cache || !fuse->keys.known)
+        if (!record || !fuse->options.cache || !fuse->keys.known || has_changed(fuse))
                 return;
         record->status = -ENODATA;
         record->notes = found->notes;
@@ -337,7 +349,7 @@ bool sl_fuse_advance(struct sl_fuse *fuse)
                 struct sl_error error;
 
                 sl_error_set(&error, -r, "merging cannot go on: %s", strerror(-r));
-                keep_first_error(fuse, &error);
+                keep_first_error(fuse, r, &error);
                 fuse->state = OVER;
         }
         return true;
@@ -370,6 +382,7 @@ static struct sl_fuse *fuse_new(const struct sl_fuse_options *options)
         fuse->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         for (; fuse->n < options->n_members; fuse->n++) {
                 fuse->paths[fuse->n] = strdup(options->members[fuse->n].path);
+                fuse->files[fuse->n] = options->members[fuse->n].file;
                 fuse->plans[fuse->n] = sl_plan_hold(options->members[fuse->n].plan);
                 if (!fuse->paths[fuse->n])
                         return NULL;

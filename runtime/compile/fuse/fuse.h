@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "fuse_table.h"
+#include "model_digest.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ struct sl_fuse_trial {
 
 struct sl_fuse_member {
         const char *path;     /* model.onnx */
+        struct sl_model_identity file; /* of which its plan was made; not known: nobody looks whether it is still the same */
         struct sl_plan *plan; /* its own, which is held as long as it is needed */
 };
 
@@ -77,6 +79,7 @@ struct sl_fuse_result {
         uint32_t n_blocks;
         struct sl_fused blocks[SL_FUSE_BLOCKS_MAX];
         struct sl_error error; /* why a block, or everything, stays unmerged: the first line of those; "" */
+        int status;            /* of that; 0 */
 };
 
 /* Reads the options during the call only, but for cache, zygote and plans. Return: 0; -EINVAL the number of members or lanes;

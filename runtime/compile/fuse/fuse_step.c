@@ -59,6 +59,17 @@ static bool is_alike(const struct sl_plan *plan, const struct sl_plan *other)
                !memcmp(one->workspace_bytes, two->workspace_bytes, sizeof(one->workspace_bytes));
 }
 
+/* What is merged are the files, which may be other ones than the members serve: until they are loaded again. */
+static int check_files(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+
+        for (uint32_t i = 0; i < options->n_lanes; i++)
+                if (!sl_model_is_still(options->paths[i], &options->files[i]))
+                        return sl_error_set(&step->found.error, ESTALE, "\"%s\" has changed since it was loaded", options->paths[i]);
+        return 0;
+}
+
 static int make_keys(struct sl_fuse_step *step)
 {
         const struct sl_fuse_step_options *options = &step->options;
@@ -119,6 +130,8 @@ static int search(struct sl_fuse_step *step)
         struct sl_fuse_found *found = &step->found;
         bool recorded;
 
+        if (check_files(step) < 0)
+                return -ESTALE;
         if (!record || !options->cache || make_keys(step) < 0)
                 return -ENOENT;
         recorded = sl_fuse_record_read(options->cache, &options->keys->merged, record);
@@ -173,6 +186,8 @@ static int open_and_measure(struct sl_fuse_step *step)
         int r = sl_plan_open(step->options.plan_fd, &found->plan, &found->error);
 
         found->notes = *step->options.notes;
+        if (r == 0)
+                r = check_files(step);
         if (r == 0)
                 r = share(step);
         if (r == 0)

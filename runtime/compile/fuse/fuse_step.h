@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "compile.h"
 #include "fuse_table.h"
+#include "model_digest.h"
 #include "plan_cache.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct sl_fuse_step_options {
         const char *program;
         const struct sl_lower_options *lowering;
         const char *const *paths; /* of its members, in order */
+        const struct sl_model_identity *files; /* of which their plans were made */
         struct sl_plan *const *singles;
         uint32_t n_lanes;
         struct sl_fuse_keys *keys;
@@ -44,7 +46,8 @@ struct sl_fuse_step_options {
 
 struct sl_fuse_found {
         int status; /* 0: plan and table; -ENOENT it is not in the cache; -ENODATA it is known not to be worth it; else -errno,
-                       among them -EBADMSG its outputs differ, -ETIME it cannot be measured in time */
+                       among them -EBADMSG its outputs differ, -ETIME it cannot be measured in time, -ESTALE a member's file is
+                       another one than its plan was made of */
         struct sl_plan *plan;
         struct sl_fuse_table table;
         struct sl_compile_notes notes; /* from the cache, or those that were given */

@@ -15,6 +15,7 @@
 #include "batch_limit.h"
 #include "gpu_let.h"
 #include "gpu_tuning.h"
+#include "model_digest.h"
 #include "seats.h"
 #include "worker_set.h"
 #include "workers.h"
@@ -51,6 +52,7 @@ struct sl_crew_options {
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
         struct sl_model *model;      /* it has its plan */
+        struct sl_model_identity file; /* of which that was made */
         struct sl_batch_limit limit; /* of a worker without a batch size of its own */
         uint64_t dynamic_bytes;      /* of data-dependent steps, for each worker */
         bool own_process;            /* each worker has one, or is in that of a GPU */

@@ -11,6 +11,7 @@
 #include "batch_limit.h"
 #include "bundles.h"
 #include "compile.h"
+#include "compiler_limit.h"
 #include "cores.h"
 #include "crew.h"
 #include "gpu_asks.h"
@@ -65,6 +66,7 @@ struct sl_load {
         int status;              /* of FAILED */
         bool keyed;              /* there is a cache, and `key` is the plan's in it */
         struct sl_plan_cache_key key;
+        struct sl_model_identity file; /* as it was before it was read */
 };
 
 static void free_inliner(struct sl_model *model)
@@ -139,6 +141,8 @@ static void end_search(struct sl_load *load)
         load->model->plan = found.plan;
         load->keyed = found.keyed;
         load->key = found.key;
+        if (found.keyed)
+                load->file = (struct sl_model_identity){.digest = found.key.identity, .known = true, .folder = found.key.folder};
         if (found.plan)
                 log_load(load, LOG_DEBUG, "cache-used", load->key.name);
 }
@@ -240,6 +244,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .runtime = load->options.runtime,
                 .regions = load->options.regions,
                 .accumulator = load->options.accumulator,
+                .file = load->file,
                 .stats = load->options.stats,
                 .memory = load->options.memory,
                 .lets = load->options.lets,
@@ -286,20 +291,6 @@ static int start(struct sl_load *load, struct sl_error *error)
         return r < 0 || !load->model->info->n_batches ? r : make_crew(load, error);
 }
 
-/*
- * A child is promised all that its limits let it take. Where less is left it gets lower limits: a quarter stays for clients that
- * come meanwhile, and others may compile beside it.
- */
-static uint64_t compiler_limit(const struct sl_load *load)
-{
-        const struct sl_runtime_options *runtime = load->options.runtime;
-        uint64_t wanted = runtime->compile_memory_bytes ? runtime->compile_memory_bytes : SL_COMPILE_MEMORY_BYTES_DEFAULT;
-        uint64_t jobs = runtime->compile_jobs ? runtime->compile_jobs : 1;
-        uint64_t fits = sl_compile_fits(sl_memory_left(load->options.memory) / 4 * 3 / jobs);
-
-        return fits < wanted ? fits : wanted;
-}
-
 static void give_compiler_memory(struct sl_load *load)
 {
         sl_memory_give(load->options.memory, SL_MEMORY_COMPILERS, load->compiler_bytes);
@@ -328,15 +319,13 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .zygote = runtime->zygote,
                 .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
-                .memory_bytes = compiler_limit(load),
+                .memory_bytes = sl_compiler_limit(runtime, load->options.memory),
                 .seconds = runtime->compile_seconds,
         };
         int r;
 
         load->state = SL_LOAD_COMPILING;
         load->compiled = true;
-        if (options.memory_bytes < SL_COMPILE_MEMORY_BYTES_MIN)
-                options.memory_bytes = SL_COMPILE_MEMORY_BYTES_MIN;
         r = take_compiler_memory(load, sl_compile_takes(options.memory_bytes), error);
         return r < 0 ? r : sl_compile_start(&options, &load->compilation, error);
 }
@@ -414,8 +403,18 @@ static int ask_gpus(struct sl_load *load, struct sl_error *error)
                 error);
 }
 
+/* Before it is read. Of external data nobody knows without a cache, which looks at the content. */
+static void identify_file(struct sl_load *load)
+{
+        int64_t changed;
+
+        load->file = (struct sl_model_identity){.known = false};
+        load->file.known = sl_model_identify(load->path, false, &load->file.digest, &changed) == 0;
+}
+
 static int find_plan(struct sl_load *load, struct sl_error *error)
 {
+        identify_file(load);
         if (load->options.is_base) {
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "block_maker.h"
+#include "compiler_limit.h"
 #include "crew.h"
 #include "dispatcher.h"
 #include "fuse.h"
@@ -21,8 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_INFO  2 /* as sl_runtime_log_fn counts */
-#define LOG_DEBUG 3
+#define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
+#define LOG_INFO    2
+#define LOG_DEBUG   3
 
 enum merger_state { MERGER_IDLE, MERGER_CLEARING, MERGER_MERGING, MERGER_MAKING };
 
@@ -35,6 +37,7 @@ struct sl_merger {
         struct sl_fuse_result result;
         struct sl_block_maker *maker;
         uint64_t compiler_bytes, block_bytes; /* promised */
+        uint64_t left_bytes;                  /* that there were when it began, if it got less for that; 0: it got all */
 };
 
 /* ---- who is to be merged ---- */
@@ -50,21 +53,10 @@ static bool is_settled(const struct sl_served *served, const struct sl_bundle *b
                !served->resize && !served->load && served->own.spec.path && !sl_crew_is_changing(served->model->crew);
 }
 
-static bool is_known(const struct sl_merger_members *members, const struct sl_model *model)
+/* Plans of one merged graph are made of whole files. */
+static bool can_be_merged(const struct sl_served *served)
 {
-        for (uint32_t i = 0; i < members->n; i++)
-                if (members->models[i] == model)
-                        return true;
-        return false;
-}
-
-/* Plans of one merged graph are made with the same options, and of whole files. */
-static bool goes_with(const struct sl_merger_members *members, const struct sl_served *served)
-{
-        const struct sl_own_spec *first = members->n ? members->specs[0] : &served->own;
-
-        return !served->is_shape && !served->model->info->n_symbols && !served->model->crew->options.fake &&
-               memcmp(&first->spec.lowering, &served->own.spec.lowering, sizeof(first->spec.lowering)) == 0;
+        return !served->is_shape && !served->model->info->n_symbols && !served->model->crew->options.fake;
 }
 
 /* False: one of the bundle is not ready, or on its way. A model that has several names counts once. */
@@ -85,11 +77,13 @@ static bool find_members(const struct sl_merger *m, const struct sl_bundle *bund
                 if (twin || n_seen == SL_CARRIER_LANES_MAX)
                         continue;
                 seen[n_seen++] = served->model;
-                if (is_known(ret_members, served->model) || !goes_with(ret_members, served))
+                if (!can_be_merged(served))
                         continue;
                 ret_members->models[ret_members->n] = served->model;
                 ret_members->specs[ret_members->n++] = &served->own;
         }
+        sl_merger_members_part(ret_members);
+        sl_merger_members_sort(ret_members);
         return n_seen == sl_bundle_size(bundle);
 }
 
@@ -218,10 +212,15 @@ static void end_merge(struct sl_merger *m)
         m->state = MERGER_IDLE;
 }
 
+static void give_up_as(struct sl_merger *m, int level, const char *cause)
+{
+        log_merge(m, level, "bundle-not-merged", cause);
+        end_merge(m);
+}
+
 static void give_up(struct sl_merger *m, const char *cause)
 {
-        log_merge(m, LOG_DEBUG, "bundle-not-merged", cause);
-        end_merge(m);
+        give_up_as(m, LOG_DEBUG, cause);
 }
 
 static int check_bound(const struct sl_merger *m, uint64_t bytes, struct sl_error *error)
@@ -256,9 +255,37 @@ static int check_memory(struct sl_merger *m, uint64_t bytes, struct sl_error *er
         return r;
 }
 
+static void say_who_stays(const struct sl_merger *m, const struct sl_model *model, int level, const char *cause)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "model", model->name);
+        sl_fields_add(&fields, "cause", cause);
+        sl_account_log(m->registry->options.accounts, NULL, level, "model-not-merged", fields.text);
+}
+
+/* What is merged is read from the files. */
+static void leave_changed_out(struct sl_merger *m)
+{
+        for (uint32_t i = m->members.n; i-- > 0;)
+                if (!sl_model_is_still(m->members.specs[i]->path, &m->members.models[i]->crew->options.file)) {
+                        say_who_stays(m, m->members.models[i], LOG_WARNING,
+                                "its file has changed since it was loaded: it is merged once it is reloaded");
+                        sl_merger_members_leave_out(&m->members, i);
+                }
+}
+
+/* A compiler that got less than is configured had not enough: as if that had been refused, until there is clearly more. */
+static void want_more(struct sl_merger *m)
+{
+        if (m->result.status == -ENOMEM && m->left_bytes)
+                *sl_bundle_lacks(m->bundle) = 2 * m->left_bytes;
+}
+
 static int begin_fuse(struct sl_merger *m, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = m->registry->options.runtime;
+        uint64_t limit = sl_compiler_limit(runtime, m->registry->options.memory);
         const struct sl_lower_options lowering = lowering_of(m);
         struct sl_fuse_member members[SL_CARRIER_LANES_MAX];
         const struct sl_fuse_options options = {
@@ -270,14 +297,17 @@ static int begin_fuse(struct sl_merger *m, struct sl_error *error)
                 .zygote = runtime->zygote,
                 .background = true,
                 .short_ns = m->members.models[0]->inliner ? SL_INLINE_PASS_NS : 0,
-                .memory_bytes = runtime->compile_memory_bytes,
+                .memory_bytes = limit,
                 .seconds = runtime->compile_seconds,
         };
         uint64_t bytes;
         int r;
 
         for (uint32_t i = 0; i < m->members.n; i++)
-                members[i] = (struct sl_fuse_member){.path = m->members.specs[i]->path, .plan = m->members.plans[i]};
+                members[i] = (struct sl_fuse_member){.path = m->members.specs[i]->path,
+                        .file = m->members.models[i]->crew->options.file,
+                        .plan = m->members.plans[i]};
+        m->left_bytes = limit < sl_compiler_limit_configured(runtime) ? sl_memory_left(m->registry->options.memory) : 0;
         bytes = sl_fuse_bytes(&options);
         r = check_memory(m, bytes, error);
         if (r == 0)
@@ -328,13 +358,14 @@ static void make_blocks(struct sl_merger *m)
         int r = sl_merger_orders_new(m->bundle, &m->members, &m->result, &orders, &n);
 
         if (r < 0 || n == 0) {
+                want_more(m);
                 give_up(m, r < 0 ? "no memory" : m->result.error.text[0] ? m->result.error.text : "nothing is faster merged");
                 return;
         }
         r = promise(m, orders, n, &bytes, &error);
         if (r < 0) {
                 free(orders);
-                give_up(m, error.text);
+                give_up_as(m, LOG_WARNING, error.text);
                 return;
         }
         if (sl_block_maker_new(orders, n, m->registry->options.control, &m->maker) < 0) {
@@ -396,8 +427,13 @@ static void advance_state(struct sl_merger *m)
                 if (sl_bundle_put_blocks_away(m->bundle, m->registry->options.dispatcher))
                         return;
                 m->state = MERGER_MERGING;
+                leave_changed_out(m);
+                if (m->members.n < 2) {
+                        give_up(m, "nothing is left to merge");
+                        return;
+                }
                 if (begin_fuse(m, &error) < 0) {
-                        give_up(m, error.text);
+                        give_up_as(m, LOG_WARNING, error.text);
                         return;
                 }
         }
@@ -421,6 +457,9 @@ static void begin_merge(struct sl_merger *m)
         m->bundle = bundle;
         m->members = members;
         sl_merger_members_hold(&m->members);
+        for (uint32_t i = 0; i < m->members.n_others; i++)
+                say_who_stays(m, m->members.others[i], LOG_INFO,
+                        "it is compiled with other options than those of its architecture that are merged");
         m->state = MERGER_CLEARING;
 }
 

@@ -15,6 +15,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool have_same_options(const struct sl_own_spec *one, const struct sl_own_spec *other)
+{
+        return memcmp(&one->spec.lowering, &other->spec.lowering, sizeof(one->spec.lowering)) == 0;
+}
+
+void sl_merger_members_part(struct sl_merger_members *members)
+{
+        uint32_t group_of[SL_CARRIER_LANES_MAX], first[SL_CARRIER_LANES_MAX], size[SL_CARRIER_LANES_MAX] = {0};
+        uint32_t n_groups = 0, largest = 0, n = 0;
+
+        for (uint32_t i = 0; i < members->n; i++) {
+                uint32_t group = 0;
+
+                while (group < n_groups && !have_same_options(members->specs[first[group]], members->specs[i]))
+                        group++;
+                if (group == n_groups)
+                        first[n_groups++] = i;
+                group_of[i] = group;
+                size[group]++;
+        }
+        for (uint32_t group = 1; group < n_groups; group++)
+                largest = size[group] > size[largest] ? group : largest;
+        members->n_others = 0;
+        for (uint32_t i = 0; i < members->n; i++) {
+                if (group_of[i] != largest) {
+                        members->others[members->n_others++] = members->models[i];
+                        continue;
+                }
+                members->models[n] = members->models[i];
+                members->specs[n++] = members->specs[i];
+        }
+        members->n = n;
+}
+
+static bool are_alike(const struct sl_model *one, const struct sl_model *other)
+{
+        return memcmp(one->info->architecture, other->info->architecture, sizeof(one->info->architecture)) == 0;
+}
+
+/* Does @one belong behind @other? */
+static bool goes_behind(const struct sl_merger_members *members, const struct sl_model *one, const struct sl_model *other)
+{
+        uint32_t n_one = 0, n_other = 0;
+
+        for (uint32_t i = 0; i < members->n; i++) {
+                n_one += are_alike(members->models[i], one);
+                n_other += are_alike(members->models[i], other);
+        }
+        if (n_one != n_other)
+                return n_one < n_other;
+        return memcmp(one->info->architecture, other->info->architecture, sizeof(one->info->architecture)) > 0;
+}
+
+void sl_merger_members_sort(struct sl_merger_members *members)
+{
+        for (uint32_t i = 1; i < members->n; i++)
+                for (uint32_t k = i; k > 0 && !are_alike(members->models[k - 1], members->models[k]) &&
+                                     goes_behind(members, members->models[k - 1], members->models[k]);
+                        k--) {
+                        struct sl_model *model = members->models[k];
+                        const struct sl_own_spec *spec = members->specs[k];
+
+                        members->models[k] = members->models[k - 1];
+                        members->specs[k] = members->specs[k - 1];
+                        members->models[k - 1] = model;
+                        members->specs[k - 1] = spec;
+                }
+}
+
 void sl_merger_members_hold(struct sl_merger_members *members)
 {
         snprintf(members->name, sizeof(members->name), "%s", members->models[0]->name);
@@ -27,6 +96,17 @@ void sl_merger_members_release(struct sl_merger_members *members)
         for (uint32_t i = 0; i < members->n; i++)
                 sl_plan_free(members->plans[i]);
         members->n = 0;
+}
+
+void sl_merger_members_leave_out(struct sl_merger_members *members, uint32_t index)
+{
+        sl_plan_free(members->plans[index]);
+        members->n--;
+        for (uint32_t i = index; i < members->n; i++) {
+                members->models[i] = members->models[i + 1];
+                members->specs[i] = members->specs[i + 1];
+                members->plans[i] = members->plans[i + 1];
+        }
 }
 
 /* SL_CARRIER_LANES_MAX: it has none. */

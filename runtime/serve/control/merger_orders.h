@@ -23,10 +23,21 @@ struct sl_merger_members {
         const struct sl_own_spec *specs[SL_CARRIER_LANES_MAX]; /* of the registry: valid as long as that */
         struct sl_plan *plans[SL_CARRIER_LANES_MAX];           /* held, from sl_merger_members_hold() on */
         char name[SL_MODEL_NAME_BYTES];                        /* of the first */
+        uint32_t n_others;                                     /* that are not merged with these, as their options are others: */
+        const struct sl_model *others[SL_CARRIER_LANES_MAX];
 };
+
+/* Those stay whose options most have; the others are told apart. */
+void sl_merger_members_part(struct sl_merger_members *members);
+
+/* What is alike lies together, as blocks are of neighbours, and first what there is most of. */
+void sl_merger_members_sort(struct sl_merger_members *members);
 
 void sl_merger_members_hold(struct sl_merger_members *members);
 void sl_merger_members_release(struct sl_merger_members *members);
+
+/* That one is held no more. */
+void sl_merger_members_leave_out(struct sl_merger_members *members, uint32_t index);
 
 /*
  * Those of one carrier one behind the other. A block that pays nowhere, or of which fewer than two members have a lane, is none;
