@@ -141,7 +141,7 @@ static int read_value(struct sl_weave *weave, uint32_t lane, uint32_t value, uin
                 return 0;
         if (weave->match->graphs[lane]->values[value].kind == SL_VALUE_CONSTANT)
                 r = weave->apart[lane][value] == SL_VALUE_NONE ? copy_value(weave, lane, value, SL_VALUE_CONSTANT) : 0;
-        else if (joint != SL_VALUE_NONE)
+        else if (joint != SL_VALUE_NONE && weave->apart[lane][value] == SL_VALUE_NONE) /* a lane may have it before the others */
                 r = sl_weave_get_apart(weave, joint);
         *ret_value = weave->apart[lane][value];
         return r;

@@ -275,6 +275,39 @@ Test(algorithm_1, lanes_never_interleave)
         free_all(nets, 3, merged);
 }
 
+/* Of the second network each node of the chain is what the first one's next node is: what is common lies askew. */
+static void build_chain(struct network *net, bool shifted)
+{
+        static const uint32_t ops[2][6] = {{SL_OP_NEG, SL_OP_RELU, SL_OP_ABS, SL_OP_SIGMOID, SL_OP_EXP, SL_OP_FLOOR},
+                {SL_OP_CEIL, SL_OP_ABS, SL_OP_SIGMOID, SL_OP_EXP, SL_OP_FLOOR, SL_OP_RECIPROCAL}};
+        uint32_t x, z, first;
+
+        network_init(net);
+        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8));
+        z = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8));
+        first = network_apply(net, ops[shifted][0], x);
+        z = network_apply(net, SL_OP_TANH, network_apply(net, SL_OP_COS, network_apply(net, SL_OP_SIN, z)));
+        for (uint32_t i = 1; i < 6; i++)
+                x = network_apply(net, ops[shifted][i], x);
+        network_output(net, first);
+        network_output(net, z);
+        network_output(net, x);
+        network_finish(net);
+}
+
+Test(algorithm_1, what_is_common_may_lie_at_other_places_in_each)
+{
+        struct sl_merge_report report;
+        struct network nets[2];
+        struct sl_graph *merged;
+
+        build_chain(&nets[0], false);
+        build_chain(&nets[1], true);
+        merged = lanes_merge(nets, 2, NULL, &report);
+        lanes_expect_equal(nets, 2, merged, 2, 1e-5);
+        free_all(nets, 2, merged);
+}
+
 Test(algorithm_1, ports_follow_each_other_lane_by_lane)
 {
         struct sl_merge_report report;
