@@ -57,18 +57,27 @@ static struct sl_bundle_home *home_of(const struct sl_bundle *bundle)
         return (struct sl_bundle_home *)((char *)(uintptr_t)bundle - offsetof(struct sl_bundle_home, bundle));
 }
 
-static struct sl_bundle_home *find(const struct sl_bundles *bundles, const uint64_t family[2], uint64_t circle)
+static bool has_seat(const struct sl_bundle_home *home, const uint64_t family[2], uint64_t circle)
 {
+        return memcmp(home->family, family, sizeof(home->family)) == 0 && home->circle == circle &&
+               home->n_models < SL_CARRIER_LANES_MAX;
+}
+
+static struct sl_bundle_home *find(
+        const struct sl_bundles *bundles, const uint64_t family[2], uint64_t circle, struct sl_bundle *preferred)
+{
+        if (preferred && has_seat(home_of(preferred), family, circle))
+                return home_of(preferred);
         for (struct sl_bundle_home *home = bundles->first; home; home = home->next)
-                if (memcmp(home->family, family, sizeof(home->family)) == 0 && home->circle == circle &&
-                        home->n_models < SL_CARRIER_LANES_MAX)
+                if (has_seat(home, family, circle))
                         return home;
         return NULL;
 }
 
-int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, uint64_t circle, struct sl_bundle **ret_bundle)
+int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, uint64_t circle, struct sl_bundle *preferred,
+        struct sl_bundle **ret_bundle)
 {
-        struct sl_bundle_home *home = find(bundles, info->family, circle);
+        struct sl_bundle_home *home = find(bundles, info->family, circle, preferred);
 
         if (!home) {
                 home = calloc(1, sizeof(*home));

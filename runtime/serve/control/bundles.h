@@ -31,9 +31,12 @@ struct sl_bundles {
         uint64_t joins; /* so far */
 };
 
-/* A model that is being loaded comes to others of the same @circle (sl_model_spec.fuse_circle), or is the first. Return: 0,
- * -ENOMEM. */
-int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, uint64_t circle, struct sl_bundle **ret_bundle);
+/*
+ * A model that is being loaded comes to others of the same @circle (sl_model_spec.fuse_circle), or is the first. @preferred: the
+ * bundle of the model that it replaces, where it stays if there is a seat; NULL: it replaces none. Return: 0, -ENOMEM.
+ */
+int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, uint64_t circle, struct sl_bundle *preferred,
+        struct sl_bundle **ret_bundle);
 
 /* It is freed, and its workers are. */
 void sl_bundle_leave(struct sl_bundle *bundle);

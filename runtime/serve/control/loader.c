@@ -219,9 +219,13 @@ static void say_what_is_fused(const struct sl_load *load)
         if (replaced && replaced->bundle && replaced->bundle != bundle && sl_bundle_size(replaced->bundle) > 1) {
                 bool alike = !memcmp(replaced->info->family, load->model->info->family, sizeof(replaced->info->family));
 
-                snprintf(text, sizeof(text), "%s than that of the %u models that it shared workers with",
-                        alike ? "its fuse is another one" : "its architecture is another one",
-                        sl_bundle_size(replaced->bundle) - 1);
+                if (alike && sl_bundle_size(replaced->bundle) == SL_CARRIER_LANES_MAX)
+                        snprintf(text, sizeof(text), "its %u models share workers, and no more can while one of them is replaced",
+                                SL_CARRIER_LANES_MAX);
+                else
+                        snprintf(text, sizeof(text), "%s than that of the %u models that it shared workers with",
+                                alike ? "its fuse is another one" : "its architecture is another one",
+                                sl_bundle_size(replaced->bundle) - 1);
                 log_load(load, LOG_WARNING, "bundle-left", text);
         }
         if (bundle && sl_bundle_size(bundle) > 1) {
@@ -232,7 +236,10 @@ static void say_what_is_fused(const struct sl_load *load)
 
 static int join_bundle(struct sl_load *load, struct sl_error *error)
 {
-        if (may_fuse(load) && sl_bundles_join(load->options.bundles, load->model->info, load->circle, &load->model->bundle) < 0)
+        const struct sl_model *replaced = *load->options.replaced;
+
+        if (may_fuse(load) && sl_bundles_join(load->options.bundles, load->model->info, load->circle,
+                                      replaced ? replaced->bundle : NULL, &load->model->bundle) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to share workers");
         say_what_is_fused(load);
         return 0;
