@@ -621,6 +621,32 @@ static int check_operands(
 }
 
 /* The bodies of a step come behind the program that it is in, so that none runs itself. */
+static bool overlaps(uint64_t at, uint64_t bytes, const struct sl_plan_operand *operand)
+{
+        return operand->place == SL_PLACE_WORKSPACE && at < operand->offset + sl_tensor_bytes(&operand->tensor) &&
+               operand->offset < at + bytes;
+}
+
+/*
+ * A kernel trusts that what it writes stays: its scratch is nobody's, and no two outputs are one. That an output takes the place of
+ * an input is up to the operator.
+ */
+static int check_places(const struct sl_plan *plan, const struct sl_plan_step *step, struct sl_error *error)
+{
+        const struct sl_plan_operand *operands = &plan->operands[step->first_operand], *outputs = operands + step->n_inputs;
+
+        for (uint32_t i = 0; i < step->n_inputs + step->n_outputs; i++)
+                if (overlaps(step->scratch_offset, step->scratch_bytes, &operands[i]))
+                        return sl_error_set(
+                                error, EBADMSG, "plan file: operand %u of a %s lies in its scratch", i, sl_op_name(step->op));
+        for (uint32_t i = 1; i < step->n_outputs; i++)
+                for (uint32_t k = 0; k < i; k++)
+                        if (outputs[k].place == SL_PLACE_WORKSPACE && overlaps(outputs[k].offset, sl_tensor_bytes(&outputs[k].tensor), &outputs[i]))
+                                return sl_error_set(
+                                        error, EBADMSG, "plan file: outputs %u and %u of a %s overlap", k, i, sl_op_name(step->op));
+        return 0;
+}
+
 static int check_step_bodies(
         const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step, struct sl_error *error)
 {
@@ -709,7 +735,9 @@ static int check_step(
                 r = check_splits(step, error);
         if (r == 0)
                 r = check_step_bodies(plan, program, step, error);
-        return r < 0 ? r : check_operands(plan, program, step, error);
+        if (r == 0)
+                r = check_operands(plan, program, step, error);
+        return r < 0 ? r : check_places(plan, step, error);
 }
 
 static int check_program(const struct sl_plan *plan, const struct sl_plan_program *program, struct sl_error *error)
