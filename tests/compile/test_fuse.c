@@ -7,6 +7,7 @@
 #include "compile.h"
 #include "export.h"
 #include "fuse.h"
+#include "fuse_order.h"
 #include "lower_options.h"
 #include "network.h"
 #include "plan.h"
@@ -405,6 +406,23 @@ Test(fuse, a_member_whose_file_is_not_the_one_that_was_loaded_is_not_merged)
         sl_fuse_result_deinit(&result);
         sl_plan_cache_free(b.options.cache);
         fuse_bench_deinit(&b);
+}
+
+Test(fuse, what_is_alike_is_merged_with_its_like)
+{
+        static const uint64_t architectures[] = {7, 3, 3, 9, 3, 7};
+        static const uint32_t wanted[] = {1, 2, 4, 0, 5, 3};
+        struct sl_plan_info *infos = calloc(6, sizeof(*infos));
+        const struct sl_plan_info *of[6];
+        uint32_t order[6];
+
+        for (uint32_t i = 0; i < 6; i++) {
+                infos[i].architecture[0] = architectures[i];
+                of[i] = &infos[i];
+        }
+        sl_fuse_order(of, 6, order);
+        cr_expect_arr_eq(order, wanted, sizeof(wanted));
+        free(infos);
 }
 
 Test(fuse, what_ends_in_the_middle_leaves_nothing)

@@ -40,7 +40,7 @@ says '^group 1: 3 models of one architecture: one, three, two$'
 says '^  2 lanes (one, three): '
 says ' nodes are common, '
 says ' batch lanes   separate us   one job us    merged us'
-says '^alone: other: no other model has its architecture$'
+says '^alone: other: no other model has its architecture and its options$'
 
 fuse --json "$folder/models"
 python3 - "$folder/out" <<'END' || wrong "JSON: $(<"$folder/out")"

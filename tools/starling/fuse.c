@@ -4,6 +4,7 @@
  * as serve does it.
  */
 #include "fuse.h"
+#include "fuse_order.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -171,6 +172,21 @@ static int fuse_group_run(
         return 0;
 }
 
+static void put_in_order(struct fuse_group *group)
+{
+        const struct fuse_model *members[SL_FUSE_LANES_MAX];
+        const struct sl_plan_info *infos[SL_FUSE_LANES_MAX] = {NULL};
+        uint32_t order[SL_FUSE_LANES_MAX];
+
+        for (uint32_t i = 0; i < group->n_members; i++) {
+                members[i] = group->members[i];
+                infos[i] = sl_plan_info(members[i]->plan);
+        }
+        sl_fuse_order(infos, group->n_members, order);
+        for (uint32_t i = 0; i < group->n_members; i++)
+                group->members[i] = members[order[i]];
+}
+
 static void gather(const struct fuse_models *models, uint32_t number, struct fuse_group *group)
 {
         for (uint32_t i = 0; i < models->n; i++) {
@@ -181,6 +197,7 @@ static void gather(const struct fuse_models *models, uint32_t number, struct fus
                 else
                         group->n_left_out++;
         }
+        put_in_order(group);
 }
 
 static void groups_free(struct fuse_group *groups, uint32_t n)

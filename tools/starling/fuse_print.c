@@ -99,6 +99,8 @@ static void print_block(const struct fuse_group *group, uint32_t first, uint32_t
 
 static void print_group(const struct fuse_group *group, uint32_t number, bool explain)
 {
+        uint32_t n_merged = 0;
+
         printf("group %u: %u models of one architecture: ", number, group->n_members);
         print_names(group, 0, group->n_members);
         printf("\n");
@@ -108,9 +110,11 @@ static void print_group(const struct fuse_group *group, uint32_t number, bool ex
                 print_trial(group, &group->trials[i], explain);
         for (uint32_t i = 0; i < group->n_blocks; i++)
                 print_block(group, group->blocks[i].first, group->blocks[i].n_lanes);
+        for (uint32_t i = 0; i < group->n_blocks; i++)
+                n_merged += group->blocks[i].n_lanes;
         if (!group->n_blocks)
                 printf("  nothing is merged%s%s\n", group->text[0] ? ": " : "", group->text);
-        else if (group->text[0])
+        else if (group->text[0] && n_merged < group->n_members)
                 printf("  not merged: %s\n", group->text);
 }
 
@@ -134,7 +138,7 @@ void fuse_print_text(const struct fuse_models *models, const struct fuse_group *
                 if (models->all[i].reason[0])
                         printf("alone: %s: %s\n", models->all[i].name, models->all[i].reason);
                 else if (is_alone(models, i))
-                        printf("alone: %s: no other model has its architecture\n", models->all[i].name);
+                        printf("alone: %s: no other model has its architecture and its options\n", models->all[i].name);
 }
 
 /* ---- JSON ---- */
@@ -225,7 +229,7 @@ static json_t *alone_json(const struct fuse_models *models)
                 if (models->all[i].reason[0] || is_alone(models, i))
                         json_array_append_new(array,
                                 json_pack("{s:s, s:s}", "model", models->all[i].name, "cause",
-                                        models->all[i].reason[0] ? models->all[i].reason : "no other model has its architecture"));
+                                        models->all[i].reason[0] ? models->all[i].reason : "no other model has its architecture and its options"));
         return array;
 }
 

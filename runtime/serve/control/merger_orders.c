@@ -5,6 +5,7 @@
 #include "bundles.h"
 #include "crew.h"
 #include "fuse.h"
+#include "fuse_order.h"
 #include "inline_rule.h"
 #include "model.h"
 #include "served.h"
@@ -49,39 +50,19 @@ void sl_merger_members_part(struct sl_merger_members *members)
         members->n = n;
 }
 
-static bool are_alike(const struct sl_model *one, const struct sl_model *other)
-{
-        return memcmp(one->info->architecture, other->info->architecture, sizeof(one->info->architecture)) == 0;
-}
-
-/* Does @one belong behind @other? */
-static bool goes_behind(const struct sl_merger_members *members, const struct sl_model *one, const struct sl_model *other)
-{
-        uint32_t n_one = 0, n_other = 0;
-
-        for (uint32_t i = 0; i < members->n; i++) {
-                n_one += are_alike(members->models[i], one);
-                n_other += are_alike(members->models[i], other);
-        }
-        if (n_one != n_other)
-                return n_one < n_other;
-        return memcmp(one->info->architecture, other->info->architecture, sizeof(one->info->architecture)) > 0;
-}
-
 void sl_merger_members_sort(struct sl_merger_members *members)
 {
-        for (uint32_t i = 1; i < members->n; i++)
-                for (uint32_t k = i; k > 0 && !are_alike(members->models[k - 1], members->models[k]) &&
-                                     goes_behind(members, members->models[k - 1], members->models[k]);
-                        k--) {
-                        struct sl_model *model = members->models[k];
-                        const struct sl_own_spec *spec = members->specs[k];
+        const struct sl_merger_members before = *members;
+        const struct sl_plan_info *infos[SL_CARRIER_LANES_MAX] = {NULL};
+        uint32_t order[SL_CARRIER_LANES_MAX];
 
-                        members->models[k] = members->models[k - 1];
-                        members->specs[k] = members->specs[k - 1];
-                        members->models[k - 1] = model;
-                        members->specs[k - 1] = spec;
-                }
+        for (uint32_t i = 0; i < before.n; i++)
+                infos[i] = before.models[i]->info;
+        sl_fuse_order(infos, before.n, order);
+        for (uint32_t i = 0; i < before.n; i++) {
+                members->models[i] = before.models[order[i]];
+                members->specs[i] = before.specs[order[i]];
+        }
 }
 
 void sl_merger_members_hold(struct sl_merger_members *members)

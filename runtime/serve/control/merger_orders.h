@@ -30,7 +30,7 @@ struct sl_merger_members {
 /* Those stay whose options most have; the others are told apart. */
 void sl_merger_members_part(struct sl_merger_members *members);
 
-/* What is alike lies together, as blocks are of neighbours, and first what there is most of. */
+/* As sl_fuse_order() has it. */
 void sl_merger_members_sort(struct sl_merger_members *members);
 
 void sl_merger_members_hold(struct sl_merger_members *members);
