@@ -129,8 +129,8 @@ static _Noreturn void be_child(struct received *order, int taken_fd, int parent,
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(EXIT_FAILURE);
         get_ready(child);
-        if (!receive(order) || !leave_group(parent) || !say(&(struct sl_zygote_answer){.pid = getpid()}) ||
-                write(taken_fd, "", 1) != 1)
+        if (!receive(order) || write(taken_fd, "", 1) != 1 || !leave_group(parent) ||
+                !say(&(struct sl_zygote_answer){.pid = getpid()}) || write(taken_fd, "", 1) != 1)
                 _exit(EXIT_FAILURE);
         /* Which processors are wanted is a wish of the owner, who may have lost some of them meanwhile. */
         (void)sched_setaffinity(0, sizeof(order->head.cpus), &order->head.cpus);
@@ -150,16 +150,25 @@ static bool make_child(struct received *order, int taken_fd, int parent, const s
         return say(&(struct sl_zygote_answer){.code = pid < 0 ? errno : 0, .pid = pid < 0 ? 0 : (int32_t)pid}) && pid > 0;
 }
 
-/* False: the child has ended without an order. */
-static bool wait_for_order(int waiting_fd)
+static bool read_byte(int fd)
 {
         ssize_t n;
         char byte;
 
         do
-                n = read(waiting_fd, &byte, 1);
+                n = read(fd, &byte, 1);
         while (n < 0 && errno == EINTR);
         return n == 1;
+}
+
+/* Until the child has answered its order, or was ended by the owner, who may do so at once. False: it has ended without an order. */
+static bool wait_for_order(int waiting_fd)
+{
+        bool has_order = read_byte(waiting_fd);
+
+        if (has_order)
+                (void)read_byte(waiting_fd);
+        return has_order;
 }
 
 static bool serve_once(struct received *order, int parent, const struct sl_zygote_child *child)

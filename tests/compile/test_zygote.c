@@ -187,6 +187,33 @@ Test(zygote, a_child_that_is_cancelled_leaves_nothing)
         cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* On one processor the owner goes on as soon as a child has answered, which may be before that has told the zygote. */
+Test(zygote, outlives_children_that_are_cancelled_at_once)
+{
+        struct sl_compile_zygote *zygote;
+        cpu_set_t all, one;
+        pid_t before;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+        CPU_ZERO(&one);
+        for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+                if (CPU_ISSET(cpu, &all))
+                        CPU_SET(cpu, &one);
+        cr_assert_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+        zygote = ready_zygote();
+        before = pid_of(zygote);
+        for (uint32_t i = 0; i < 100; i++) {
+                struct sl_compile_options options = {.program = CHILD, .model_path = "sleep", .zygote = zygote};
+                struct sl_compilation *compilation;
+
+                cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+                sl_compile_cancel(compilation);
+                cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0, "compilation %u", i);
+                cr_assert_eq(pid_of(zygote), before, "compilation %u", i);
+        }
+        sl_compile_zygote_free(zygote);
+}
+
 /* Processes of this thread beside the zygote. */
 static uint32_t list_children(const struct sl_compile_zygote *zygote, pid_t ret_pids[CHILDREN_MAX])
 {

@@ -566,7 +566,7 @@ Test(processes, more_workers_that_are_refused_while_the_only_one_is_down_change_
         admin = world_connect(&world, STARLING_ROLE_ADMIN);
         guest_enter(&guest, "own");
         kill_until_down(&guest, text, sizeof(text));
-        snprintf(text, sizeof(text), "%sinstances: 64\n", config);
+        snprintf(text, sizeof(text), "%sinstances: 60\n", config);
         world_add_model_config(&world, "own", text);
         cr_expect_eq(starling_admin_reload(admin, "own", &error), -ENOMEM, "%s", error.text);
         try_until_done(&guest);

@@ -472,8 +472,9 @@ void world_expect_footprint(const struct world *world, const struct footprint *b
                 world_pause_us(10000);
         }
         list_fds(world->pid, fds, sizeof(fds));
-        cr_assert_fail("fds %u, mappings %u, clients %u, in flight %u; before %u, %u, %u; now %s", now.fds, now.mappings, now.clients,
-                now.in_flight, before->fds, before->mappings, before->clients, fds);
+        fprintf(stderr, "fds of the runtime, with %u zygotes: %s\n", world_find_children(world, "zygote", NULL, 0), fds);
+        cr_assert_fail("fds %u, mappings %u, clients %u, in flight %u; before %u, %u, %u", now.fds, now.mappings, now.clients,
+                now.in_flight, before->fds, before->mappings, before->clients);
 }
 
 struct starling_client *world_connect(const struct world *world, enum starling_role role)
