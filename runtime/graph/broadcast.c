@@ -30,13 +30,33 @@ static uint32_t before_expand(const struct sl_graph *graph, uint32_t value)
         return from;
 }
 
-static bool another_has_the_shape(const struct sl_graph *graph, const struct sl_node *node, uint32_t input)
+/* Of the output's dimensions, counted from the first; 1 where the operand has none. */
+static int64_t size_of(const struct sl_shape *shape, uint32_t rank, uint32_t dimension)
 {
-        for (uint32_t i = 0; i < node->n_inputs; i++)
-                if (i != input && node->inputs[i] != SL_VALUE_NONE && node->inputs[i] != node->inputs[input] &&
-                        sl_shape_equal(shape_of(graph, node->inputs[i]), shape_of(graph, node->outputs[0])))
-                        return true;
-        return false;
+        uint32_t missing = rank - shape->rank;
+
+        return dimension < missing ? 1 : shape->dims[dimension - missing];
+}
+
+/*
+ * With @from in the place of what is expanded, wherever the node reads that. Whether the output is as large in each dimension does
+ * not depend on how many samples there are.
+ */
+static bool reaches_the_shape(const struct sl_graph *graph, const struct sl_node *node, uint32_t expanded, uint32_t from)
+{
+        const struct sl_shape *out = shape_of(graph, node->outputs[0]);
+
+        for (uint32_t d = 0; d < out->rank; d++) {
+                bool reached = out->dims[d] == 1;
+
+                for (uint32_t i = 0; i < node->n_inputs && !reached; i++)
+                        reached = node->inputs[i] != SL_VALUE_NONE &&
+                                  size_of(shape_of(graph, node->inputs[i] == expanded ? from : node->inputs[i]), out->rank, d) ==
+                                          out->dims[d];
+                if (!reached)
+                        return false;
+        }
+        return true;
 }
 
 void sl_broadcast_skip_expands(struct sl_graph *graph, uint32_t index)
@@ -48,7 +68,7 @@ void sl_broadcast_skip_expands(struct sl_graph *graph, uint32_t index)
         for (uint32_t i = 0; i < node->n_inputs; i++) {
                 uint32_t from = node->inputs[i] == SL_VALUE_NONE ? SL_VALUE_NONE : before_expand(graph, node->inputs[i]);
 
-                if (from != SL_VALUE_NONE && another_has_the_shape(graph, node, i))
+                if (from != SL_VALUE_NONE && reaches_the_shape(graph, node, node->inputs[i], from))
                         sl_graph_set_input(graph, index, i, from);
         }
 }

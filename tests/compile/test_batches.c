@@ -382,6 +382,21 @@ Test(batches, a_mask_that_is_read_by_pairs_of_sample_and_column_keeps_samples_ap
         cr_expect(!mask_is_batchable("firsts,room"), "all read of the first");
 }
 
+/* For one sample the constant is as large as what comes of it, for several it is not. */
+Test(batches, what_is_expanded_beside_a_constant_for_one_sample_keeps_samples_apart)
+{
+        static struct trial t;
+
+        begin_by_hand(&t);
+        builder_ints(t.g.b, "last", DIMS(1), (int64_t[]){2});
+        builder_ints(t.g.b, "room", DIMS(3), (int64_t[]){1, 1, 3});
+        builder_random(t.g.b, "constant", DIMS(1, COLUMNS, 3));
+        builder_node(t.g.b, "Unsqueeze", "x,last", "tall");
+        builder_node(t.g.b, "Expand", "tall,room", "wide");
+        builder_node(t.g.b, "Add", "wide,constant", "y");
+        cr_expect(end_by_hand(&t, 3));
+}
+
 /* Three tokens of a sample: columns 2, 0 and 1 as vectors of 8, and the weights that two heads give them. */
 static void weigh(struct builder *b)
 {
