@@ -309,8 +309,8 @@ static CUresult tell_driver(struct sl_session *session, CUresult result)
 }
 
 /*
- * What a library says, as the driver would: its own words are for who loads a model. That it launched nothing does not mean that the
- * device is lost: if it is, the driver says so of what comes behind it.
+ * What a library says, as the driver would: its own words are for who loads a model. That it launched nothing does not mean that
+ * the device is lost: if it is, the driver says so of what comes behind it.
  */
 static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const struct sl_binding *binding, CUdeviceptr workspace)
 {

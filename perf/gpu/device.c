@@ -198,10 +198,9 @@ int command_memory(struct ground *ground, const struct wish *wish, struct sl_err
         if (r == 0)
                 r = sl_gpu_program_need_pool(program, 64, 4ull << 30, error);
         for (uint32_t i = 0; i < SIZES && r == 0; i++)
-                r = sl_gpu_worker_new(&(struct sl_gpu_worker_options){.program = program,
-                                              .greens = &ground->greens,
-                                              .batch_max = batches[i],
-                                              .n_slots = 2},
+                r = sl_gpu_worker_new(
+                        &(struct sl_gpu_worker_options){
+                                .program = program, .greens = &ground->greens, .batch_max = batches[i], .n_slots = 2},
                         &workers[i], error);
         if (r == 0)
                 r = sl_gpu_footprint(plan, batches, SIZES, 2, &footprint);

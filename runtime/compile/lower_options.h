@@ -47,7 +47,7 @@ struct sl_error;
         X(laned, FLAG, "false", 0, 0)        /* products are packed as merged plans have them; what says `fuse` asks for it */ \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
-        X(gpu, GPU, "auto", 0, 0)            /* what backend cuda plans for: auto (serve: the model's GPU, else h100), h100, h200, or a file of figures (JSON, as it prints them) */ \
+        X(gpu, GPU, "auto", 0, 0)            /* what backend cuda plans for: auto (what the model is on, else h100), h100, h200, a file of figures (JSON) */ \
         X(tf32, FLAG, "false", 0, 0)         /* whether backend cuda may round factors of float32 products to 10 bits */ \
         X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */
 

@@ -143,8 +143,7 @@ static int make_graphs(struct sl_gpu_worker *w, const struct sl_batch_places *pl
         while (w->n_batches < w->info->n_batches && w->info->batches[w->n_batches] <= w->options.batch_max && r == 0) {
                 uint32_t batch = w->info->batches[w->n_batches];
 
-                r = sl_batch_graph_init(
-                        &w->graphs[w->n_batches++], &w->ground, w->instance, w->info, batch, places, error);
+                r = sl_batch_graph_init(&w->graphs[w->n_batches++], &w->ground, w->instance, w->info, batch, places, error);
         }
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", w->info->name) : 0;
 }

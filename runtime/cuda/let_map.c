@@ -17,7 +17,8 @@ int sl_let_map_init(struct sl_let_map *map, uint32_t n_processors, uint32_t atom
 uint32_t sl_let_map_atoms(const struct sl_let_map *map, uint32_t percent)
 {
         uint32_t least = map->n_atoms * percent / 100, most = (map->n_atoms * percent + 99) / 100;
-        uint32_t together = (map->n_atoms * (map->percent + percent) + 50) / 100, taken = (uint32_t)__builtin_popcountll(map->taken);
+        uint32_t together = (map->n_atoms * (map->percent + percent) + 50) / 100,
+                 taken = (uint32_t)__builtin_popcountll(map->taken);
         uint32_t n = together > taken ? together - taken : 0;
 
         n = n < least ? least : n > most ? most : n;
@@ -56,7 +57,8 @@ int sl_let_map_take(
         wanted = sl_let_map_atoms(&others, percent);
         n_free = (uint32_t)__builtin_popcountll(free_atoms);
         if (!map->n_atoms)
-                return sl_error_set(error, ENOTSUP, "the device, of %u multiprocessors, cannot be cut into lets", map->n_processors);
+                return sl_error_set(
+                        error, ENOTSUP, "the device, of %u multiprocessors, cannot be cut into lets", map->n_processors);
         if (n_free < wanted)
                 return sl_error_set(error, EBUSY,
                         "%u%% of the device are %u multiprocessors, and its other lets leave %u of %u that lets can have", percent,

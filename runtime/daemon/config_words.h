@@ -88,7 +88,8 @@
         X("teams", "Whether the steps of a plan are cut for workers with several threads; with `threads: 1` they never are.")      \
         X("team_size",                                                                                                             \
                 "Of the team for which tuning times the parts of steps; by default `threads`, or as many as there are CPUs.")      \
-        X("gpu", "What backend cuda plans for: auto (the model's own GPU), h100, h200, or a file of JSON with all figures of a GPU.")                                                                                                                    \
+        X("gpu", "What backend cuda plans for: auto (the model's own GPU), h100, h200, or a file of JSON with all figures of a "   \
+                 "GPU.")                                                                                                           \
         X("tf32", "Whether backend cuda may round the factors of float32 products to 10 bits, as PyTorch's convolutions do.")      \
         X("laned", "Whether products of matrices are packed as merged plans have them, so that weights are there once; with "      \
                    "`fuse` they are.")                                                                                             \

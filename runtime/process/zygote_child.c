@@ -161,7 +161,7 @@ static bool read_byte(int fd)
         return n == 1;
 }
 
-/* Until the child has answered its order, or was ended by the owner, who may do so at once. False: it has ended without an order. */
+/* Until the child has answered its order, or was ended by its owner, who may do so at once. False: it ended without an order. */
 static bool wait_for_order(int waiting_fd)
 {
         bool has_order = read_byte(waiting_fd);

@@ -40,7 +40,8 @@ Test(let_map, has_room_for_lets_of_the_whole_device)
                                 cr_assert_eq(sl_let_map_init(&map, 16 * atom, atom), 0);
                                 for (uint32_t i = 0; i < n; i++) {
                                         uint32_t most = left - 7 * (n - 1 - i); /* 16 atoms: one is 6.25 % */
-                                        uint32_t percent = i + 1 == n ? left : 7 + (uint32_t)sl_split_mix_next(&random) % (most - 6);
+                                        uint32_t percent =
+                                                i + 1 == n ? left : 7 + (uint32_t)sl_split_mix_next(&random) % (most - 6);
                                         struct sl_let_atoms atoms;
                                         struct sl_error error = {""};
 
@@ -104,7 +105,8 @@ Test(let_map, never_gives_an_atom_twice)
                                 uint32_t n = (uint32_t)__builtin_popcountll(atoms.atoms);
 
                                 cr_assert_eq(atoms.atoms & others, 0);
-                                cr_assert(n && n >= 16 * percent / 100 && n <= (16 * percent + 99) / 100, "%u of %u %%", n, percent);
+                                cr_assert(
+                                        n && n >= 16 * percent / 100 && n <= (16 * percent + 99) / 100, "%u of %u %%", n, percent);
                                 lets[let] = atoms;
                         } else {
                                 cr_assert_lt(16 - (uint32_t)__builtin_popcountll(others), (16 * percent + 99) / 100);

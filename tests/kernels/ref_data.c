@@ -143,8 +143,8 @@ Test(ref_data, integers_that_are_resized_with_a_filter_are_rounded)
 }
 
 /* Columns 0, 1, ... of one row, resized to @out of them by the nearest. */
-static void expect_nearest(uint32_t in, uint32_t out, enum sl_resize_transform transform, enum sl_resize_nearest kind, uint32_t at,
-        float wanted)
+static void expect_nearest(
+        uint32_t in, uint32_t out, enum sl_resize_transform transform, enum sl_resize_nearest kind, uint32_t at, float wanted)
 {
         struct sl_node_desc node = bench_node(SL_OP_RESIZE);
         float x[64], y[64];

@@ -297,8 +297,8 @@ static void expect_near(const struct digits_job *x, const struct digits_job *y)
 
         cr_assert_eq(x->samples, y->samples);
         for (uint32_t i = 0; i < x->samples * DIGITS_OUT; i++)
-                cr_assert(fabsf(left[i] - right[i]) <= 1e-5f, "%u samples, element %u: %g, expected %g", x->samples, i, (double)right[i],
-                        (double)left[i]);
+                cr_assert(fabsf(left[i] - right[i]) <= 1e-5f, "%u samples, element %u: %g, expected %g", x->samples, i,
+                        (double)right[i], (double)left[i]);
 }
 
 Test(processes, an_ensemble_with_a_member_of_its_own_process_answers_the_same)

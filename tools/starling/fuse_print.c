@@ -227,9 +227,10 @@ static json_t *alone_json(const struct fuse_models *models)
 
         for (uint32_t i = 0; i < models->n; i++)
                 if (models->all[i].reason[0] || is_alone(models, i))
-                        json_array_append_new(array,
-                                json_pack("{s:s, s:s}", "model", models->all[i].name, "cause",
-                                        models->all[i].reason[0] ? models->all[i].reason : "no other model has its architecture and its options"));
+                        json_array_append_new(
+                                array, json_pack("{s:s, s:s}", "model", models->all[i].name, "cause",
+                                               models->all[i].reason[0] ? models->all[i].reason
+                                                                        : "no other model has its architecture and its options"));
         return array;
 }
 

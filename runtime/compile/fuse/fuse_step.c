@@ -66,7 +66,8 @@ static int check_files(struct sl_fuse_step *step)
 
         for (uint32_t i = 0; i < options->n_lanes; i++)
                 if (!sl_model_is_still(options->paths[i], &options->files[i]))
-                        return sl_error_set(&step->found.error, ESTALE, "\"%s\" has changed since it was loaded", options->paths[i]);
+                        return sl_error_set(
+                                &step->found.error, ESTALE, "\"%s\" has changed since it was loaded", options->paths[i]);
         return 0;
 }
 

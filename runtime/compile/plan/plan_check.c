@@ -641,7 +641,8 @@ static int check_places(const struct sl_plan *plan, const struct sl_plan_step *s
                                 error, EBADMSG, "plan file: operand %u of a %s lies in its scratch", i, sl_op_name(step->op));
         for (uint32_t i = 1; i < step->n_outputs; i++)
                 for (uint32_t k = 0; k < i; k++)
-                        if (outputs[k].place == SL_PLACE_WORKSPACE && overlaps(outputs[k].offset, sl_tensor_bytes(&outputs[k].tensor), &outputs[i]))
+                        if (outputs[k].place == SL_PLACE_WORKSPACE &&
+                                overlaps(outputs[k].offset, sl_tensor_bytes(&outputs[k].tensor), &outputs[i]))
                                 return sl_error_set(
                                         error, EBADMSG, "plan file: outputs %u and %u of a %s overlap", k, i, sl_op_name(step->op));
         return 0;
