@@ -81,12 +81,13 @@ static void compile_within(const char *path, uint64_t bytes, int plan_fd)
 Test(private_memory, a_compilation_takes_less_than_half_of_the_weights)
 {
         char path[] = "/tmp/starling-weights-XXXXXX";
-        int fd = mkstemp(path), plan_fd = memfd_create("plan", MFD_CLOEXEC), status = -1;
+        int fd, plan_fd = memfd_create("plan", MFD_CLOEXEC), status = -1;
         struct stat plan;
         pid_t pid;
 
         if (SL_SANITIZED)
                 cr_skip_test("shadow memory is private memory");
+        fd = mkstemp(path);
         cr_assert_geq(fd, 0);
         write_model(fd);
         close(fd);
