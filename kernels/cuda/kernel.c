@@ -322,7 +322,6 @@ static CUresult launch_step(struct sl_kernel *kernel, uint32_t number, const str
                 .addend = at[SL_CUDA_ADDEND],
                 .out = at[SL_CUDA_OUT],
                 .workspace = workspace};
-
         cudnnStatus_t convolved;
         cublasStatus_t multiplied;
         CUresult result;

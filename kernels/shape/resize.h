@@ -23,7 +23,7 @@ enum sl_resize_transform {
 };
 enum sl_resize_nearest { SL_RESIZE_PREFER_FLOOR, SL_RESIZE_PREFER_CEIL, SL_RESIZE_FLOOR, SL_RESIZE_CEIL };
 
-/* A place is half-way between two of the input where single precision says so to this, as in other runtimes. */
+/* A place is half-way between two of the input where single precision says so to this, as ONNX Runtime 1.31 was seen to do. */
 #define SL_RESIZE_HALF_ERROR 1e-6f
 
 struct sl_resize {

@@ -99,9 +99,6 @@ static int parse_shapes(const char *text, struct sl_dim_sizes *ret_sizes, char *
         return -EINVAL;
 }
 
-/* Nobody has said which. */
-#define GPU_OF_THE_DEVICE "auto"
-
 static int parse_core(const char *text, struct sl_core_figures *ret_figures, char *ret_wish)
 {
         if (sl_core_figures_parse(text, ret_figures))
@@ -109,6 +106,9 @@ static int parse_core(const char *text, struct sl_core_figures *ret_figures, cha
         snprintf(ret_wish, SL_WISH_BYTES, "not a list of figures above 0, such as flops=1.2e11,far=3e10");
         return -EINVAL;
 }
+
+/* Zeros: nobody has said which. */
+#define GPU_OF_THE_DEVICE "auto"
 
 /* The figures themselves, as their text goes to the compiler's process, or a file that has them. */
 static int parse_gpu(const char *text, struct sl_cuda_figures *ret_figures, char *ret_wish)

@@ -272,3 +272,26 @@ Test(answers, filters_in_halves_over_one_pixel_with_a_stride)
                 cr_expect_eq(((const float *)s.y.data)[f], (float)(28 * f + 140), "filter %u", f); /* sums of c and of c * c */
         end(&s);
 }
+
+/* Every second of 13 columns, which the rounded scale of 7 to 13 is not to move. */
+Test(answers, corners_that_are_aligned_meet_whole_columns)
+{
+        float x[13];
+        struct builder *b = builder_new(13);
+        struct scene s = {0};
+        Onnx__NodeProto *resize;
+
+        for (uint32_t i = 0; i < 13; i++)
+                x[i] = (float)i;
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 1, 1, 13));
+        builder_ints(b, "sizes", DIMS(4), (int64_t[]){1, 1, 1, 7});
+        resize = builder_node(b, "Resize", "x,,,sizes", "y");
+        builder_attr_string(b, resize, "coordinate_transformation_mode", "align_corners");
+        builder_attr_string(b, resize, "nearest_mode", "floor");
+        builder_output(b, "y");
+        begin_ports(&s, b, "", &(struct port){STARLING_F32, 4, {1, 1, 1, 13}}, &(struct port){STARLING_F32, 4, {1, 1, 1, 7}});
+        ask(&s, x);
+        for (uint32_t i = 0; i < 7; i++)
+                cr_expect_eq(((const float *)s.y.data)[i], (float)(2 * i), "column %u", i);
+        end(&s);
+}

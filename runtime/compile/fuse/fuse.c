@@ -301,20 +301,13 @@ static int end_step(struct sl_fuse *fuse)
         return end_block(fuse, &found);
 }
 
-static bool has_changed(const struct sl_fuse *fuse)
-{
-        for (uint32_t i = fuse->first; i < fuse->first + fuse->n_lanes; i++)
-                if (!sl_model_is_still(fuse->paths[i], &fuse->files[i]))
-                        return true;
-        return false;
-}
-
 /* That it is not worth it stands for the same models until the next change. */
 static void keep_refusal(struct sl_fuse *fuse, const struct sl_fuse_found *found)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
 
-        if (!record || !fuse->options.cache || !fuse->keys.known || has_changed(fuse))
+        if (!record || !fuse->options.cache || !fuse->keys.known ||
+                sl_fuse_find_changed((const char *const *)fuse->paths + fuse->first, fuse->files + fuse->first, fuse->n_lanes))
                 return;
         record->status = -ENODATA;
         record->notes = found->notes;

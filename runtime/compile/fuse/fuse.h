@@ -43,9 +43,9 @@ struct sl_fuse_trial {
 };
 
 struct sl_fuse_member {
-        const char *path;     /* model.onnx */
+        const char *path;              /* model.onnx */
         struct sl_model_identity file; /* of which its plan was made; not known: nobody looks whether it is still the same */
-        struct sl_plan *plan; /* its own, which is held as long as it is needed */
+        struct sl_plan *plan;          /* its own, which is held as long as it is needed */
 };
 
 struct sl_fuse_options {

@@ -59,16 +59,20 @@ static bool is_alike(const struct sl_plan *plan, const struct sl_plan *other)
                !memcmp(one->workspace_bytes, two->workspace_bytes, sizeof(one->workspace_bytes));
 }
 
-/* What is merged are the files, which may be other ones than the members serve: until they are loaded again. */
+const char *sl_fuse_find_changed(const char *const *paths, const struct sl_model_identity *files, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (!sl_model_is_still(paths[i], &files[i]))
+                        return paths[i];
+        return NULL;
+}
+
 static int check_files(struct sl_fuse_step *step)
 {
         const struct sl_fuse_step_options *options = &step->options;
+        const char *path = sl_fuse_find_changed(options->paths, options->files, options->n_lanes);
 
-        for (uint32_t i = 0; i < options->n_lanes; i++)
-                if (!sl_model_is_still(options->paths[i], &options->files[i]))
-                        return sl_error_set(
-                                &step->found.error, ESTALE, "\"%s\" has changed since it was loaded", options->paths[i]);
-        return 0;
+        return path ? sl_error_set(&step->found.error, ESTALE, "\"%s\" has changed since it was loaded", path) : 0;
 }
 
 static int make_keys(struct sl_fuse_step *step)

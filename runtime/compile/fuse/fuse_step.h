@@ -30,7 +30,7 @@ struct sl_fuse_step_options {
         struct sl_plan_cache *cache; /* NULL: there is none */
         const char *program;
         const struct sl_lower_options *lowering;
-        const char *const *paths; /* of its members, in order */
+        const char *const *paths;              /* of its members, in order */
         const struct sl_model_identity *files; /* of which their plans were made */
         struct sl_plan *const *singles;
         uint32_t n_lanes;
@@ -53,6 +53,12 @@ struct sl_fuse_found {
         struct sl_compile_notes notes; /* from the cache, or those that were given */
         struct sl_error error;         /* of any status but 0 and -ENOENT */
 };
+
+/*
+ * What is merged are the files, which may be other ones than the members serve, until they are loaded again. Return: the first of
+ * those; NULL: there is none.
+ */
+const char *sl_fuse_find_changed(const char *const *paths, const struct sl_model_identity *files, uint32_t n);
 
 /* Return: 0; -errno. */
 int sl_fuse_step_new(const struct sl_fuse_step_options *options, struct sl_fuse_step **ret_step);

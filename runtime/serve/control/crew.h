@@ -51,13 +51,13 @@ struct sl_crew_options {
         struct sl_lets *lets;
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
-        struct sl_model *model;      /* it has its plan */
+        struct sl_model *model;        /* it has its plan */
         struct sl_model_identity file; /* of which that was made */
-        struct sl_batch_limit limit; /* of a worker without a batch size of its own */
-        uint64_t dynamic_bytes;      /* of data-dependent steps, for each worker */
-        bool own_process;            /* each worker has one, or is in that of a GPU */
-        bool on_gpu;                 /* on which ones wishes say */
-        bool fell_back;              /* it was to be, and is on the CPU: then GPUs of wishes do not count */
+        struct sl_batch_limit limit;   /* of a worker without a batch size of its own */
+        uint64_t dynamic_bytes;        /* of data-dependent steps, for each worker */
+        bool own_process;              /* each worker has one, or is in that of a GPU */
+        bool on_gpu;                   /* on which ones wishes say */
+        bool fell_back;                /* it was to be, and is on the CPU: then GPUs of wishes do not count */
         uint32_t n_gpus;
         struct sl_gpu_let gpus[SL_GPUS_MAX]; /* what SL_GPU_EACH is here */
         bool gpu_words;                  /* it writes itself that a launch has ended */

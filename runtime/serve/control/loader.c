@@ -127,6 +127,15 @@ static void log_load(const struct sl_load *load, int level, const char *event, c
         sl_account_log(load->options.accounts, account, level, event, fields.text);
 }
 
+/* Before it is read, where no cache has looked at it: of external data, which only the content tells of, nobody knows then. */
+static void identify_file(struct sl_load *load)
+{
+        int64_t changed;
+
+        load->file = (struct sl_model_identity){.known = false};
+        load->file.known = sl_model_identify(load->path, false, &load->file.digest, &changed) == 0;
+}
+
 /* Whatever goes wrong with the cache, the model is compiled; one line says so. */
 static void end_search(struct sl_load *load)
 {
@@ -143,6 +152,8 @@ static void end_search(struct sl_load *load)
         load->key = found.key;
         if (found.keyed)
                 load->file = (struct sl_model_identity){.digest = found.key.identity, .known = true, .folder = found.key.folder};
+        else
+                identify_file(load);
         if (found.plan)
                 log_load(load, LOG_DEBUG, "cache-used", load->key.name);
 }
@@ -410,23 +421,16 @@ static int ask_gpus(struct sl_load *load, struct sl_error *error)
                 error);
 }
 
-/* Before it is read. Of external data nobody knows without a cache, which looks at the content. */
-static void identify_file(struct sl_load *load)
-{
-        int64_t changed;
-
-        load->file = (struct sl_model_identity){.known = false};
-        load->file.known = sl_model_identify(load->path, false, &load->file.digest, &changed) == 0;
-}
-
 static int find_plan(struct sl_load *load, struct sl_error *error)
 {
-        identify_file(load);
         if (load->options.is_base) {
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);
         }
-        return load->options.runtime->cache ? start_fetch(load, SL_LOAD_SEARCHING, false, error) : start_compilation(load, error);
+        if (load->options.runtime->cache)
+                return start_fetch(load, SL_LOAD_SEARCHING, false, error);
+        identify_file(load);
+        return start_compilation(load, error);
 }
 
 static int begin(struct sl_load *load, struct sl_error *error)
