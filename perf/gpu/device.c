@@ -141,7 +141,7 @@ static int try_let(struct ground *ground, const struct sl_cuda_own *own, uint32_
         struct sl_green *green = NULL;
         CUstream stream = NULL;
         uint32_t ran = 0;
-        int r = sl_green_new(&ground->greens, percent, NULL, &green, error);
+        int r = sl_green_new(&ground->greens, percent, &green, error);
 
         if (r == 0)
                 r = sl_green_stream(&ground->greens, green, 0, &stream, error);

@@ -151,7 +151,7 @@ static int make_worker(struct ground *ground, const struct wish *wish, const str
         if (r == 0)
                 r = sl_gpu_program_need_pool(*program, (wish->n_flying + 1) * wish->batch, 8ull << 30, error);
         if (r == 0 && wish->percent && wish->percent < 100)
-                r = ground->can_cut ? sl_green_new(&ground->greens, wish->percent, NULL, green, error)
+                r = ground->can_cut ? sl_green_new(&ground->greens, wish->percent, green, error)
                                     : sl_error_set(error, ENOTSUP, "the device cannot be cut into lets");
         if (r == 0)
                 r = sl_gpu_worker_new(&(struct sl_gpu_worker_options){.program = *program,

@@ -9,9 +9,9 @@
 struct sl_green {
         struct sl_greens *greens;
         CUgreenCtx context;
-        struct sl_let_atoms atoms; /* that it owns: none when another has taken its place */
+        struct sl_let_atoms atoms; /* its own; retired, what it had */
         uint32_t n_processors, n_streams;
-        bool dropped;
+        bool dropped, retired;
 };
 
 /* The driver rounds the least that is asked for up to what it can cut. A device that it does not cut has no lets. */
@@ -62,8 +62,7 @@ static CUresult create_context(struct sl_green *green, uint64_t atoms)
                        : result;
 }
 
-int sl_green_new(
-        struct sl_greens *greens, uint32_t percent, struct sl_green *replaced, struct sl_green **ret_green, struct sl_error *error)
+int sl_green_new(struct sl_greens *greens, uint32_t percent, struct sl_green **ret_green, struct sl_error *error)
 {
         struct sl_let_map map = greens->map; /* the new one, when all of it has come about */
         struct sl_green *green = calloc(1, sizeof(*green));
@@ -73,7 +72,7 @@ int sl_green_new(
         if (!green)
                 return sl_error_set(error, ENOMEM, "no memory for a let");
         green->greens = greens;
-        r = sl_let_map_take(&map, percent, replaced ? replaced->atoms : (struct sl_let_atoms){0}, &green->atoms, error);
+        r = sl_let_map_take(&map, percent, &green->atoms, error);
         if (r == 0) {
                 result = create_context(green, green->atoms.atoms);
                 r = sl_cuda_check(greens->device->driver, result, error, "a green context of %u multiprocessors on %s",
@@ -84,19 +83,28 @@ int sl_green_new(
                 return r;
         }
         greens->map = map;
-        if (replaced) {
-                replaced->atoms = (struct sl_let_atoms){0};
-                sl_green_drop(replaced);
-        }
         *ret_green = green;
         return 0;
+}
+
+void sl_green_retire(struct sl_green *green)
+{
+        sl_let_map_give_back(&green->greens->map, green->atoms);
+        green->retired = true;
+}
+
+void sl_green_restore(struct sl_green *green)
+{
+        green->atoms = sl_let_map_take_again(&green->greens->map, green->atoms);
+        green->retired = false;
 }
 
 static void end_when_unused(struct sl_green *green)
 {
         if (!green->dropped || green->n_streams)
                 return;
-        sl_let_map_give_back(&green->greens->map, green->atoms);
+        if (!green->retired)
+                sl_let_map_give_back(&green->greens->map, green->atoms);
         green->greens->device->driver->green_ctx_destroy(green->context);
         free(green);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets of a GPU: green contexts over atoms of multiprocessors, and streams on them. A let that is replaced by a larger or a smaller
- * one goes on with what its streams have, beside the new one, and ends with the last of them: the atoms that both have are shared
- * until then. One thread, with the device's context.
+ * Lets of a GPU: green contexts over atoms of multiprocessors, and streams on them. A let that makes room for another one goes on
+ * with what its streams have, beside the new one, until the last of them ends: the atoms that both have are shared until then. One
+ * thread, with the device's context.
  *
  *     new --> streams --> dropped by its owner --> last stream ended: destroyed
+ *       |                     ^
+ *       +--> retired: its atoms are others' --> restored
  */
 #pragma once
 
@@ -23,10 +25,14 @@ struct sl_greens {
 /* A device that cannot be cut has no atoms, and refuses lets. Return: 0; what sl_cuda_errno() says. */
 int sl_greens_init(struct sl_greens *greens, const struct sl_cuda_device *device, struct sl_error *error);
 
-/* @replaced: a let of these greens whose atoms it may have; it is dropped when there is a new one. NULL: none. Return: 0; -EBUSY;
- * -ENOTSUP; an error. */
-int sl_green_new(
-        struct sl_greens *greens, uint32_t percent, struct sl_green *replaced, struct sl_green **ret_green, struct sl_error *error);
+/* Return: 0; -EBUSY; -ENOTSUP; an error. */
+int sl_green_new(struct sl_greens *greens, uint32_t percent, struct sl_green **ret_green, struct sl_error *error);
+
+/* Other lets may have its atoms from now on; its streams keep them. */
+void sl_green_retire(struct sl_green *green);
+
+/* It has them for itself again, but for what others have taken meanwhile, which stays shared. Before: it was retired. */
+void sl_green_restore(struct sl_green *green);
 
 /* Its owner makes no more streams on it. NULL is fine. Returns NULL. */
 struct sl_green *sl_green_drop(struct sl_green *green);

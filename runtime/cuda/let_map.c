@@ -45,28 +45,24 @@ static uint64_t choose(const struct sl_let_map *map, uint64_t free_atoms, uint32
         return chosen;
 }
 
-int sl_let_map_take(
-        struct sl_let_map *map, uint32_t percent, struct sl_let_atoms own, struct sl_let_atoms *ret_atoms, struct sl_error *error)
+int sl_let_map_take(struct sl_let_map *map, uint32_t percent, struct sl_let_atoms *ret_atoms, struct sl_error *error)
 {
-        struct sl_let_map others = *map;
         uint64_t free_atoms;
         uint32_t wanted, n_free;
 
-        sl_let_map_give_back(&others, own);
-        free_atoms = run_of(0, map->n_atoms) & ~others.taken;
-        wanted = sl_let_map_atoms(&others, percent);
-        n_free = (uint32_t)__builtin_popcountll(free_atoms);
         if (!map->n_atoms)
                 return sl_error_set(
                         error, ENOTSUP, "the device, of %u multiprocessors, cannot be cut into lets", map->n_processors);
+        free_atoms = run_of(0, map->n_atoms) & ~map->taken;
+        wanted = sl_let_map_atoms(map, percent);
+        n_free = (uint32_t)__builtin_popcountll(free_atoms);
         if (n_free < wanted)
                 return sl_error_set(error, EBUSY,
                         "%u%% of the device are %u multiprocessors, and its other lets leave %u of %u that lets can have", percent,
                         wanted * map->atom, n_free * map->atom, map->n_atoms * map->atom);
         *ret_atoms = (struct sl_let_atoms){.atoms = choose(map, free_atoms, wanted), .percent = percent};
-        others.taken |= ret_atoms->atoms;
-        others.percent += percent;
-        *map = others;
+        map->taken |= ret_atoms->atoms;
+        map->percent += percent;
         return 0;
 }
 
@@ -75,4 +71,12 @@ void sl_let_map_give_back(struct sl_let_map *map, struct sl_let_atoms atoms)
         SL_ASSERT((map->taken & atoms.atoms) == atoms.atoms && map->percent >= atoms.percent);
         map->taken &= ~atoms.atoms;
         map->percent -= atoms.percent;
+}
+
+struct sl_let_atoms sl_let_map_take_again(struct sl_let_map *map, struct sl_let_atoms atoms)
+{
+        atoms.atoms &= ~map->taken;
+        map->taken |= atoms.atoms;
+        map->percent += atoms.percent;
+        return atoms;
 }

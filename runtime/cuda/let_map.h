@@ -36,11 +36,10 @@ struct sl_let_atoms {
  */
 uint32_t sl_let_map_atoms(const struct sl_let_map *map, uint32_t percent);
 
-/*
- * Takes so many. @own: a let that this one replaces, whose atoms may be taken again. Return: 0, with what it has; -EBUSY fewer are
- * left; the text says how many of how many.
- */
-int sl_let_map_take(
-        struct sl_let_map *map, uint32_t percent, struct sl_let_atoms own, struct sl_let_atoms *ret_atoms, struct sl_error *error);
+/* Takes so many. Return: 0, with what it has; -EBUSY fewer are left; the text says how many of how many; -ENOTSUP. */
+int sl_let_map_take(struct sl_let_map *map, uint32_t percent, struct sl_let_atoms *ret_atoms, struct sl_error *error);
 
 void sl_let_map_give_back(struct sl_let_map *map, struct sl_let_atoms atoms);
+
+/* What was given back is taken again. Return: it, without what others have taken meanwhile. */
+struct sl_let_atoms sl_let_map_take_again(struct sl_let_map *map, struct sl_let_atoms atoms);

@@ -259,7 +259,7 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
         cr_assert_eq(driver.mem_alloc(&there, WORKERS * JOBS * sizeof(served[0].requests[0].y)), CUDA_SUCCESS);
         for (uint32_t i = 0; i < WORKERS * JOBS; i++)
                 served[i / JOBS].requests[i % JOBS].there = (float(*)[SAMPLES][CLASSES])there + 4 * i;
-        cr_assert_eq(sl_green_new(&greens, 25, NULL, &green, NULL), 0);
+        cr_assert_eq(sl_green_new(&greens, 25, &green, NULL), 0);
         for (uint32_t i = 0; i < WORKERS; i++) {
                 struct sl_gpu_worker_options options = options_of(program, batches[i]);
 
@@ -615,32 +615,38 @@ Test(green, of_a_device_that_cannot_be_cut_is_refused_and_the_whole_serves)
         begin(1, 0);
         fake_cuda_fail(FAKE_CUDA_dev_sm_resource_split_by_count, 1, CUDA_ERROR_NOT_SUPPORTED);
         cr_assert_eq(sl_greens_init(&greens, &device, &error), 0, "%s", error.text);
-        cr_assert_eq(sl_green_new(&greens, 50, NULL, &green, &error), -ENOTSUP);
+        cr_assert_eq(sl_green_new(&greens, 50, &green, &error), -ENOTSUP);
         cr_expect_str_eq(error.text, "the device, of 132 multiprocessors, cannot be cut into lets");
         cr_assert_eq(sl_green_stream(&greens, NULL, 0, &stream, &error), 0);
         sl_green_end_stream(&greens, NULL, stream);
         sl_cuda_device_close(&device);
 }
 
-Test(green, is_replaced_while_its_streams_go_on)
+Test(green, makes_room_while_its_streams_go_on)
 {
         struct sl_green *first, *second, *third = NULL;
         CUstream old, now;
         struct sl_error error = {""};
 
         begin(1, 0);
-        cr_assert_eq(sl_green_new(&greens, 50, NULL, &first, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_green_new(&greens, 50, &first, &error), 0, "%s", error.text);
         cr_assert_eq(sl_green_processors(first), 64);
         cr_assert_eq(sl_green_stream(&greens, first, 0, &old, &error), 0);
         cr_assert_eq(fake_cuda_stream_groups(old), 0xff);
-        cr_assert_eq(sl_green_new(&greens, 75, NULL, &third, &error), -EBUSY);
-        cr_assert_eq(sl_green_new(&greens, 75, first, &second, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_green_new(&greens, 75, &third, &error), -EBUSY);
+        sl_green_retire(first);
+        cr_assert_eq(sl_green_new(&greens, 75, &second, &error), 0, "%s", error.text);
         cr_assert_eq(sl_green_stream(&greens, second, 9, &now, &error), 0);
         cr_assert_eq(fake_cuda_stream_groups(now), 0xfff);
         cr_assert_eq(fake_cuda_stream_groups(old), 0xff, "the old let goes on with what it has");
+        sl_green_restore(first);
+        cr_assert_eq(greens.map.taken, 0xfff, "what is another's by now stays shared");
+        sl_green_drop(first);
         sl_green_end_stream(&greens, first, old);
+        cr_assert_eq(greens.map.taken, 0xfff);
         fake_cuda_fail(FAKE_CUDA_green_ctx_create, 1, CUDA_ERROR_OUT_OF_MEMORY);
-        cr_assert_eq(sl_green_new(&greens, 25, second, &third, &error), -ENOMEM, "the old one stays");
+        cr_assert_eq(sl_green_new(&greens, 25, &third, &error), -ENOMEM);
+        cr_assert_eq(greens.map.taken, 0xfff);
         cr_assert_eq(sl_green_processors(second), 96);
         sl_green_drop(second);
         cr_assert_eq(greens.map.taken, 0xfff, "a stream is on it");

@@ -47,8 +47,8 @@ Test(let_map, has_room_for_lets_of_the_whole_device)
 
                                         if (7 * n > 100)
                                                 break;
-                                        cr_assert_eq(sl_let_map_take(&map, percent, (struct sl_let_atoms){0}, &atoms, &error), 0,
-                                                "let %u of %u: %s", i, n, error.text);
+                                        cr_assert_eq(sl_let_map_take(&map, percent, &atoms, &error), 0, "let %u of %u: %s", i, n,
+                                                error.text);
                                         left -= percent;
                                 }
                                 if (7 * n <= 100)
@@ -69,17 +69,27 @@ Test(let_map, says_what_is_left_when_that_is_too_little)
 {
         struct sl_let_map map;
         struct sl_error error = {""};
-        struct sl_let_atoms none = {0}, a, b;
+        struct sl_let_atoms a, b, again;
 
         cr_assert_eq(sl_let_map_init(&map, 132, 8), 0);
-        cr_assert_eq(sl_let_map_take(&map, 60, none, &a, &error), 0);
-        cr_assert_eq(sl_let_map_take(&map, 60, none, &b, &error), -EBUSY);
+        cr_assert_eq(sl_let_map_take(&map, 60, &a, &error), 0);
+        cr_assert_eq(sl_let_map_take(&map, 60, &b, &error), -EBUSY);
         cr_assert_str_eq(
                 error.text, "60% of the device are 72 multiprocessors, and its other lets leave 48 of 128 that lets can have");
-        cr_assert_eq(sl_let_map_take(&map, 80, a, &b, &error), 0, "a let that grows may keep what it has");
+        sl_let_map_give_back(&map, a);
+        cr_assert_eq(sl_let_map_take(&map, 80, &b, &error), 0, "a let that grows may have what it had");
         cr_assert_eq(__builtin_popcountll(b.atoms), 13);
         cr_assert_eq(map.taken, b.atoms);
         cr_assert_eq(map.percent, 80);
+        again = sl_let_map_take_again(&map, a);
+        cr_assert_eq(again.atoms, 0, "all of it is another's by now");
+        cr_assert_eq(map.taken, b.atoms);
+        sl_let_map_give_back(&map, again);
+        sl_let_map_give_back(&map, b);
+        again = sl_let_map_take_again(&map, a);
+        cr_assert_eq(again.atoms, a.atoms);
+        cr_assert_eq(map.taken, a.atoms);
+        cr_assert_eq(map.percent, 60);
 }
 
 /* No atom is ever two lets', and what is given back can be taken. */
@@ -98,10 +108,10 @@ Test(let_map, never_gives_an_atom_twice)
 
                         for (uint32_t i = 0; i < 8; i++)
                                 others |= i == let ? 0 : lets[i].atoms;
+                        sl_let_map_give_back(&map, lets[let]);
                         if (chance >> 63 && lets[let].atoms) {
-                                sl_let_map_give_back(&map, lets[let]);
                                 lets[let] = (struct sl_let_atoms){0};
-                        } else if (sl_let_map_take(&map, percent, lets[let], &atoms, NULL) == 0) {
+                        } else if (sl_let_map_take(&map, percent, &atoms, NULL) == 0) {
                                 uint32_t n = (uint32_t)__builtin_popcountll(atoms.atoms);
 
                                 cr_assert_eq(atoms.atoms & others, 0);
@@ -110,6 +120,7 @@ Test(let_map, never_gives_an_atom_twice)
                                 lets[let] = atoms;
                         } else {
                                 cr_assert_lt(16 - (uint32_t)__builtin_popcountll(others), (16 * percent + 99) / 100);
+                                cr_assert_eq(sl_let_map_take_again(&map, lets[let]).atoms, lets[let].atoms);
                         }
                         cr_assert_eq(map.taken, others | lets[let].atoms);
                 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One model on several GPUs (device: [gpu:0, gpu:1], "gpu:*"), on the fake driver with two or three of them: each has a process and
- * workers of its own, which share the model's queue, and what fails on one leaves the others serving.
+ * workers of its own, which share the model's queue, and what fails on one leaves the others serving. And models on lets of one,
+ * which become larger and smaller while they serve.
  */
 #include "base/clock.h"
 #include "digits.h"
@@ -529,4 +530,93 @@ Test(gpu_several, are_rows_of_a_file_that_a_runtime_starts_with)
         expect_not_started("model \"a\": a worker on \"cpu:0\", its device is a GPU");
         write_allocation("lenet", "cpu:0");
         expect_not_started("model \"lenet\": a worker on \"gpu:1\", its device is cpu");
+}
+
+/* ---- lets ---- */
+
+TestSuite(gpu_lets, .init = set_up, .fini = tear_down, .timeout = 120);
+
+static struct starling_model *a, *b;
+
+static void begin_lets(const char *a_yaml, const char *b_yaml)
+{
+        world_copy_model(&world, "lenet", "a", a_yaml);
+        world_copy_model(&world, "lenet", "b", b_yaml);
+        world_start(&world);
+        enter();
+        a = open_model("a");
+        b = open_model("b");
+        serve_rounds(a, 3);
+        serve_rounds(b, 3);
+}
+
+/* Both serve there; so many workers have ended that nobody had sent away. */
+static void end_lets(const char *a_let, const char *b_let, uint32_t n_ended)
+{
+        serve_until(a, a_let, 1, 0);
+        serve_until(b, b_let, 1, 0);
+        cr_expect_eq(world_count_log(&world, "event=worker-ended"), n_ended, "%s", world_log(&world));
+        starling_model_close(a);
+        starling_model_close(b);
+        leave();
+}
+
+/* There is no room for both sizes at once. */
+Test(gpu_lets, become_larger_and_smaller_while_they_serve)
+{
+        begin_lets("device: gpu:0/60%\nbatch_max: 4\ninstances: 2\n", "device: gpu:0/30%\nbatch_max: 4\n");
+        submit_all(a);
+        world_add_model_config(&world, "a", "device: gpu:0/70%\nbatch_max: 4\ninstances: 2\n");
+        expect_reload("a", 0, "");
+        cr_expect_eq(reap_all(), 0, "%s", reason);
+        serve_until(a, "gpu:0/70%", 2, 0);
+        cr_expect_eq(look_at("gpu:0/60%").workers, 0);
+        world_add_model_config(&world, "a", "device: gpu:0/50%\nbatch_max: 4\n");
+        expect_reload("a", 0, "");
+        world_add_model_config(&world, "b", "device: gpu:0/50%\nbatch_max: 4\n");
+        world_add_model_config(&world, "a", "device: gpu:0/20%\nbatch_max: 4\n");
+        expect_reload("a", 0, "");
+        expect_reload("b", 0, "");
+        cr_expect_eq(world_count_log(&world, "event=workers-changed"), 4, "%s", world_log(&world));
+        end_lets("gpu:0/20%", "gpu:0/50%", 0);
+}
+
+/* It serves on, where it was. */
+Test(gpu_lets, that_find_no_room_stay)
+{
+        begin_lets("device: gpu:0/60%\nbatch_max: 4\n", "device: gpu:0/40%\nbatch_max: 4\n");
+        world_add_model_config(&world, "a", "device: gpu:0/70%\nbatch_max: 4\n");
+        expect_reload("a", -EIO, "70% of the device are");
+        cr_expect_eq(world_count_log(&world, "event=workers-not-changed"), 1, "%s", world_log(&world));
+        end_lets("gpu:0/60%", "gpu:0/40%", 1);
+}
+
+/* A model that is loaded again, as its largest batch is another, takes the place of what it was. */
+Test(gpu_lets, become_larger_with_a_model_that_is_loaded_again)
+{
+        begin_lets("device: gpu:0/60%\nbatch_max: 4\n", "device: gpu:0/30%\nbatch_max: 4\n");
+        submit_all(a);
+        world_add_model_config(&world, "a", "device: gpu:0/70%\nbatch_max: 8\n");
+        expect_reload("a", 0, "");
+        cr_expect_eq(reap_all(), 0, "%s", reason);
+        end_lets("gpu:0/70%", "gpu:0/30%", 0);
+}
+
+/* Whoever comes first has room only when the other one has become smaller. */
+Test(gpu_lets, of_several_models_change_together)
+{
+        const struct starling_allotment one[] = {{"a", "gpu:0/30%", 4}, {"b", "gpu:0/70%", 4}},
+                                        other[] = {{"a", "gpu:0/60%", 4}, {"b", "gpu:0/40%", 4}};
+        struct starling_error error = {""};
+
+        begin_lets("device: gpu:0/50%\nbatch_max: 4\n", "device: gpu:0/50%\nbatch_max: 4\n");
+        for (uint32_t round = 0; round < 3; round++) {
+                submit_all(round % 2 ? a : b);
+                cr_assert_eq(apply(other, 2, &error), 0, "%s\n%s", error.text, world_log(&world));
+                cr_expect_eq(reap_all(), 0, "%s", reason);
+                submit_all(round % 2 ? a : b);
+                cr_assert_eq(apply(one, 2, &error), 0, "%s\n%s", error.text, world_log(&world));
+                cr_expect_eq(reap_all(), 0, "%s", reason);
+        }
+        end_lets("gpu:0/30%", "gpu:0/70%", 0);
 }

@@ -8,6 +8,7 @@
 #include "cores.h"
 #include "crew_start.h"
 #include "dispatcher.h"
+#include "gpu_host.h"
 #include "inline_executor.h"
 #include "job_runner.h"
 #include "lane_executor.h"
@@ -40,6 +41,8 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
         if (!crew)
                 return -ENOMEM;
         crew->options = *options;
+        if (options->on_gpu)
+                crew->gpu_number = ++sl_supervisor_gpu_hosts(options->supervisor)->n_crews;
         crew->seats = (struct sl_seats){
                 .stats = options->stats,
                 .model = options->model->name,
@@ -375,6 +378,7 @@ bool sl_crew_is_changing(const struct sl_crew *crew)
 
 int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
 {
+        const struct sl_worker_set before = crew->wanted;
         struct difference difference;
         struct sl_worker_set fit;
         int r = crew_fit(crew, set, &fit, error);
@@ -382,11 +386,13 @@ int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct
         if (r < 0)
                 return r;
         compare(crew, &fit, &difference);
+        crew->wanted = fit;
         if (difference.n_missing)
                 r = hire(crew, difference.missing, difference.n_missing, error);
-        if (r < 0)
+        if (r < 0) {
+                crew->wanted = before;
                 return r;
-        crew->wanted = fit;
+        }
         if (!difference.n_missing && !crew->holds)
                 dismiss_surplus(crew);
         return 0;

@@ -74,6 +74,7 @@ struct sl_crew_options {
 
 struct sl_crew {
         struct sl_crew_options options;
+        uint64_t gpu_number; /* on GPUs: of no other crew */
         struct sl_worker_set wanted;
         struct sl_worker_set before;  /* as was wanted before the change that is under way */
         bool holds;                   /* nobody leaves yet */

@@ -132,6 +132,7 @@ struct start {
         struct sl_let *let;
         struct sl_carrier *carrier; /* whose let that is; NULL: the worker is no lane */
         struct sl_worker_wish wish;
+        const struct sl_crew *replaced; /* whose place the crew takes; NULL: nobody's */
         bool background;
         bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
@@ -210,6 +211,33 @@ static struct sl_gpu_tuning tuning_of(const struct sl_crew_options *options)
         return tuning;
 }
 
+static bool is_wanted_there(const struct sl_crew *crew, const struct sl_gpu_let *let)
+{
+        for (uint32_t i = 0; i < crew->wanted.n; i++)
+                if (strcmp(crew->wanted.wishes[i].gpu.name, let->name) == 0)
+                        return true;
+        return false;
+}
+
+/* Who leaves when it has come: the crew that its own replaces, or those of its own on a let where nobody is wanted any more. */
+static struct sl_gpu_part gpu_part_of(const struct sl_crew *crew, const struct start *start)
+{
+        const struct sl_gpu_let *let = &start->let->gpu;
+        struct sl_gpu_part part = {.crew = crew->gpu_number, .percent = let->percent};
+
+        if (start->replaced && start->replaced->options.on_gpu)
+                part.replaced_crew = start->replaced->gpu_number;
+        for (uint32_t i = 0; i < crew->n && !part.replaced_crew; i++) {
+                const struct sl_gpu_let *other = &crew->workers[i].let->gpu;
+
+                if (other->gpu != let->gpu || other->percent == let->percent || is_wanted_there(crew, other))
+                        continue;
+                part.replaced_crew = crew->gpu_number;
+                part.replaced_percent = other->percent;
+        }
+        return part;
+}
+
 static int start_process(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
@@ -226,6 +254,7 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                 .spin_ns = spin_ns(crew, start->let),
                 .background = start->background,
                 .gpu = options->on_gpu ? &start->let->gpu : NULL,
+                .gpu_part = options->on_gpu ? gpu_part_of(crew, start) : (struct sl_gpu_part){0},
                 .gpu_words = options->gpu_words,
                 .gpu_direct = options->gpu_direct && options->on_gpu,
                 .gpu_tuning = tuning_of(options),
@@ -266,14 +295,14 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_wor
 }
 
 /* A lane runs where its carrier does, which may have to start. */
-static int find_place(struct sl_crew *crew, struct start *start, const struct sl_crew *replaced, struct sl_error *error)
+static int find_place(struct sl_crew *crew, struct start *start, struct sl_error *error)
 {
         struct sl_bundle *bundle = crew->options.model->bundle;
         int r = 0;
 
         if (bundle)
                 start->carrier = sl_bundle_find_carrier(bundle, crew, &start->wish);
-        start->let = start->carrier ? start->carrier->let : assign_let(crew, &start->wish, replaced);
+        start->let = start->carrier ? start->carrier->let : assign_let(crew, &start->wish, start->replaced);
         if (!start->let)
                 return sl_error_set(error, ENOMEM, "no more lets than %u: %s is none of them", SL_LETS_MAX, start->wish.gpu.name);
         if (bundle && !start->carrier)
@@ -301,12 +330,12 @@ static int start_executor(
 }
 
 /* Its memory is taken. */
-static int start_worker(struct sl_crew *crew, struct start *start, const struct sl_crew *replaced, struct sl_error *error)
+static int start_worker(struct sl_crew *crew, struct start *start, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
         struct sl_crew_worker *worker = &crew->workers[crew->n];
         struct sl_batch_limit limit = sl_crew_limit_of(crew, start->wish.batch_size);
-        int r = find_place(crew, start, replaced, error);
+        int r = find_place(crew, start, error);
 
         if (r < 0)
                 return r;
@@ -339,8 +368,11 @@ int sl_crew_start_some(struct sl_crew *crew, const struct sl_worker_wish *wishes
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 r = start_worker(crew,
-                        &(struct start){.wish = wishes[i], .background = background, .tries_inline = tries_inline && i == 0},
-                        replaced, error);
+                        &(struct start){.wish = wishes[i],
+                                .replaced = replaced,
+                                .background = background,
+                                .tries_inline = tries_inline && i == 0},
+                        error);
                 if (r < 0)
                         sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &wishes[i], n - i));
         }

@@ -17,6 +17,7 @@ struct sl_error;
 struct sl_gpu_host;
 
 struct sl_gpu_hosts {
+        uint64_t n_crews; /* that have had workers in them, ever */
         struct sl_gpu_host *first;
         struct sl_gpu_host *dying; /* that nobody holds, and that have not ended after they were killed: they wait in the driver */
 };

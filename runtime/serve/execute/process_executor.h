@@ -22,6 +22,7 @@
 #include "bell.h"
 #include "executor.h"
 #include "fault.h"
+#include "gpu_part.h"
 #include "gpu_tuning.h"
 #include "plan.h"
 
@@ -46,6 +47,7 @@ struct sl_process_executor_options {
         uint64_t warmup_ns, spin_ns;
         bool background;
         const struct sl_gpu_let *gpu;    /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */
+        struct sl_gpu_part gpu_part;     /* what of it, and who leaves then */
         bool gpu_words;                  /* it writes itself that a launch has ended, where it can */
         struct sl_gpu_tuning gpu_tuning; /* what is timed there of the plan's candidates */
         int choices_fd; /* what is known of that: a file of gpu_choices.h, borrowed while it is made; -1: nothing */

@@ -36,6 +36,7 @@
 
 #include "executor.h"
 #include "gpu_figures.h"
+#include "gpu_part.h"
 #include "gpu_tuning.h"
 #include "job.h"
 
@@ -149,10 +150,10 @@ struct sl_process_start {
         uint32_t has_base;               /* there is a base plan */
         uint32_t background;             /* something is served meanwhile: the start gives way to it */
         uint32_t fake;                   /* predictions are zeros: job_runner.h */
-        uint32_t percent;                /* on a GPU: of its multiprocessors */
-        uint32_t gpu_words;              /* the same: the end of a launch is written by the device */
+        uint32_t gpu_words;              /* on a GPU: the end of a launch is written by the device */
         struct sl_gpu_tuning gpu_tuning; /* the same: what is timed */
         int32_t parent;                  /* process id of the runtime */
+        struct sl_gpu_part gpu_part;     /* on a GPU: what of it */
         uint64_t order_bytes, reply_bytes, verdicts_bytes;
         uint64_t memory_bytes; /* that its instance and its pool take */
         uint64_t spin_ns, warmup_ns;

@@ -159,7 +159,7 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
                 .kind = SL_PROCESS_START,
                 .batch_max = p->common.batch_max,
                 .fake = p->options.fake,
-                .percent = p->options.gpu ? p->options.gpu->percent : 0,
+                .gpu_part = p->options.gpu_part,
                 .gpu_words = p->options.gpu_words,
                 .gpu_tuning = p->options.gpu_tuning,
                 .n_regions = p->options.regions->n_max,

@@ -45,6 +45,13 @@ int sl_gpu_attach_receive(struct sl_gpu_attach *ret_attach)
         return 0;
 }
 
+bool sl_gpu_attach_is_gone(const struct sl_gpu_attach *attach)
+{
+        struct pollfd socket = {.fd = attach->link.fds.socket};
+
+        return poll(&socket, 1, 0) == 1;
+}
+
 void sl_gpu_attach_wait(void)
 {
         struct pollfd socket = {.fd = SL_PROCESS_GPU_FD, .events = POLLIN};

@@ -13,5 +13,8 @@ struct sl_gpu_attach {
 /* Without waiting for a worker. Return: 1 one has come; 0 none has; -EPIPE the runtime is gone. */
 int sl_gpu_attach_receive(struct sl_gpu_attach *ret_attach);
 
+/* The runtime no longer wants it. */
+bool sl_gpu_attach_is_gone(const struct sl_gpu_attach *attach);
+
 /* Waits until one comes, or the runtime is gone. */
 void sl_gpu_attach_wait(void);

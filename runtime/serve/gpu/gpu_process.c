@@ -33,6 +33,10 @@
 /* After the last job, before it sleeps. */
 #define SPIN_NS (50 * 1000ull)
 
+/* Workers that wait until those come, or have left, that make room for their let; and for how long. */
+#define WAITING_MAX 64
+#define WAIT_NS     (2 * SL_NS_PER_SECOND)
+
 struct process {
         struct sl_cuda_driver driver;
         struct sl_cuda_device device;
@@ -45,6 +49,12 @@ struct process {
         struct sl_error fault_text; /* in words */
         uint32_t n_seats;
         struct sl_gpu_seat *seats[SEATS_MAX];
+        uint32_t n_waiting;
+        struct waiting {
+                struct sl_gpu_attach attach;
+                struct sl_gpu_claim *claim;
+                uint64_t until_ns;
+        } waiting[WAITING_MAX];
         bool ended; /* the runtime is gone */
         bool lost;  /* the device is */
 };
@@ -136,27 +146,90 @@ static void make_accumulator(struct process *p)
         struct sl_error error;
 
         if (!p->programs->accumulator && libraries && p->n_seats > 1)
-                (void)sl_gpu_accumulator_new(&p->gpu, &p->programs->greens, &libraries->own, &p->programs->accumulator, &error);
+                (void)sl_gpu_accumulator_new(
+                        &p->gpu, &p->programs->lets.greens, &libraries->own, &p->programs->accumulator, &error);
 }
 
-/* What a first sample has lost is lost for all. */
-static void add_seat(struct process *p, struct sl_gpu_attach *attach)
+static void close_plan(struct sl_gpu_attach *attach)
 {
-        int r = 0;
-
-        if (p->fault || attach->asks)
-                answer(p, attach, p->fault, p->fault_text.text);
-        else if (p->n_seats == SEATS_MAX)
-                answer(p, attach, -ENOMEM, "a GPU has room for 128 workers");
-        else
-                r = sl_gpu_seat_new(attach, p->programs, &p->seats[p->n_seats]);
-        if (!p->fault && !attach->asks && r == 0 && p->n_seats < SEATS_MAX)
-                p->n_seats++;
-        if (!p->fault)
-                make_accumulator(p);
-        p->lost |= r == -EIO;
         sl_cleanup_fd(&attach->plan_fd);
         sl_cleanup_fd(&attach->base_fd);
+}
+
+static void refuse(const struct process *p, struct sl_gpu_attach *attach, int status, const char *why)
+{
+        answer(p, attach, status, why);
+        close_plan(attach);
+}
+
+/* It has its let. What a first sample has lost is lost for all. */
+static void add_seat(struct process *p, struct waiting *arrival)
+{
+        int r;
+
+        if (p->n_seats == SEATS_MAX) {
+                sl_gpu_lets_release(&p->programs->lets, arrival->claim);
+                refuse(p, &arrival->attach, -ENOMEM, "a GPU has room for 128 workers");
+                return;
+        }
+        r = sl_gpu_seat_new(&arrival->attach, arrival->claim, p->programs, &p->seats[p->n_seats]);
+        if (r == 0)
+                p->n_seats++;
+        make_accumulator(p);
+        p->lost |= r == -EIO;
+        close_plan(&arrival->attach);
+}
+
+/* Return: false: its let has no room yet. */
+static bool settle(struct process *p, struct waiting *arrival)
+{
+        struct sl_error error = {""};
+        int r = sl_gpu_lets_take(&p->programs->lets, arrival->claim, &error);
+
+        if (r == 0)
+                add_seat(p, arrival);
+        else if (r == -EBUSY && sl_clock_ns() < arrival->until_ns && !sl_gpu_attach_is_gone(&arrival->attach))
+                return false;
+        else {
+                sl_gpu_lets_release(&p->programs->lets, arrival->claim);
+                refuse(p, &arrival->attach, r, error.text);
+        }
+        return true;
+}
+
+/* Only who replaces somebody waits: of those that come with it some may make room. */
+static void arrive(struct process *p, struct sl_gpu_attach *attach)
+{
+        const struct sl_gpu_part *part = &attach->link.start.gpu_part;
+        struct waiting arrival = {.attach = *attach};
+
+        if (p->fault || attach->asks) {
+                refuse(p, attach, p->fault, p->fault_text.text);
+                return;
+        }
+        arrival.claim = sl_gpu_lets_claim(&p->programs->lets, part);
+        if (!arrival.claim) {
+                refuse(p, attach, -ENOMEM, "no memory for a worker");
+                return;
+        }
+        if (part->replaced_crew && p->n_waiting < WAITING_MAX)
+                arrival.until_ns = sl_clock_ns() + WAIT_NS;
+        if (!settle(p, &arrival))
+                p->waiting[p->n_waiting++] = arrival;
+}
+
+/* In the order in which they came. */
+static void settle_waiting(struct process *p)
+{
+        uint32_t n = p->n_waiting;
+
+        p->n_waiting = 0;
+        for (uint32_t i = 0; i < n; i++) {
+                struct waiting arrival = p->waiting[i];
+
+                if (!settle(p, &arrival))
+                        p->waiting[p->n_waiting++] = arrival;
+        }
 }
 
 static void receive_workers(struct process *p)
@@ -165,7 +238,7 @@ static void receive_workers(struct process *p)
         int r;
 
         while ((r = sl_gpu_attach_receive(&attach)) == 1)
-                add_seat(p, &attach);
+                arrive(p, &attach);
         p->ended |= r < 0;
 }
 
@@ -179,6 +252,7 @@ static void look_around(struct process *p)
                 sl_gpu_seat_free(p->seats[i]);
                 p->seats[i] = p->seats[--p->n_seats];
         }
+        settle_waiting(p);
 }
 
 /* ---- what it does ---- */
@@ -238,7 +312,7 @@ static int serve(struct process *p)
                         quiet_ns = sl_clock_ns();
                 } else if (sl_clock_ns() - quiet_ns > SPIN_NS) {
                         look_around(p);
-                        if (!p->n_seats && !p->ended)
+                        if (!p->n_seats && !p->n_waiting && !p->ended)
                                 sl_gpu_attach_wait();
                         else
                                 sleep_on_all(p);

@@ -15,7 +15,7 @@
 int sl_gpu_programs_init(struct sl_gpu_programs *programs, struct sl_gpu *gpu, struct sl_error *error)
 {
         *programs = (struct sl_gpu_programs){.gpu = gpu};
-        return sl_greens_init(&programs->greens, gpu->device, error);
+        return sl_gpu_lets_init(&programs->lets, gpu->device, error);
 }
 
 static int make_pool(struct sl_gpu_program *program, struct sl_error *error)
@@ -50,13 +50,13 @@ static uint32_t find_row(const struct sl_gpu_programs *programs, const struct sl
         return free_row;
 }
 
-static void give_back_plan(struct sl_gpu_programs *programs, uint32_t row)
+void sl_gpu_programs_give_back(struct sl_gpu_programs *programs, uint32_t row)
 {
         if (row == SL_GPU_NO_ROW || --programs->plans[row].n_holders)
                 return;
         sl_gpu_program_free(programs->plans[row].program);
         sl_plan_free(programs->plans[row].plan);
-        give_back_plan(programs, programs->plans[row].base);
+        sl_gpu_programs_give_back(programs, programs->plans[row].base);
 }
 
 /* A row for the plan, which is the row's then; and so is the hold on the row of its base. */
@@ -90,18 +90,18 @@ static int take_file(struct sl_gpu_programs *programs, int fd, uint32_t base, ui
                 else { /* which has its base already */
                         programs->plans[*ret_row].n_holders++;
                         sl_plan_free(plan);
-                        give_back_plan(programs, base);
+                        sl_gpu_programs_give_back(programs, base);
                         return 0;
                 }
         }
         if (r < 0) {
                 sl_plan_free(plan);
-                give_back_plan(programs, base);
+                sl_gpu_programs_give_back(programs, base);
         }
         return r;
 }
 
-static int take_plan(struct sl_gpu_programs *programs, int plan_fd, int base_fd, uint32_t *ret_row, struct sl_error *error)
+int sl_gpu_programs_take(struct sl_gpu_programs *programs, int plan_fd, int base_fd, uint32_t *ret_row, struct sl_error *error)
 {
         uint32_t base = SL_GPU_NO_ROW;
         int r = base_fd >= 0 ? take_file(programs, base_fd, SL_GPU_NO_ROW, &base, error) : 0;
@@ -112,64 +112,11 @@ static int take_plan(struct sl_gpu_programs *programs, int plan_fd, int base_fd,
                 return r;
         r = make_pool(programs->plans[*ret_row].program, error);
         if (r < 0)
-                give_back_plan(programs, *ret_row);
+                sl_gpu_programs_give_back(programs, *ret_row);
         return r;
 }
 
-static int take_let(struct sl_gpu_programs *programs, uint32_t percent, uint32_t *ret_row, struct sl_error *error)
+struct sl_gpu_program *sl_gpu_programs_program(const struct sl_gpu_programs *programs, uint32_t row)
 {
-        uint32_t free_row = SL_LET_ATOMS_MAX;
-        int r;
-
-        *ret_row = SL_GPU_NO_ROW;
-        if (percent == 0 || percent >= 100)
-                return 0;
-        for (uint32_t i = 0; i < SL_LET_ATOMS_MAX; i++) {
-                if (!programs->lets[i].n_workers)
-                        free_row = free_row < i ? free_row : i;
-                else if (programs->lets[i].percent == percent) {
-                        programs->lets[i].n_workers++;
-                        *ret_row = i;
-                        return 0;
-                }
-        }
-        if (free_row == SL_LET_ATOMS_MAX)
-                return sl_error_set(error, EBUSY, "a GPU has room for %d lets", SL_LET_ATOMS_MAX);
-        r = sl_green_new(&programs->greens, percent, NULL, &programs->lets[free_row].green, error);
-        if (r < 0)
-                return r;
-        programs->lets[free_row].n_workers = 1;
-        programs->lets[free_row].percent = percent;
-        *ret_row = free_row;
-        return 0;
-}
-
-int sl_gpu_programs_take(struct sl_gpu_programs *programs, int plan_fd, int base_fd, uint32_t percent,
-        struct sl_gpu_share *ret_share, struct sl_error *error)
-{
-        int r = take_plan(programs, plan_fd, base_fd, &ret_share->plan, error);
-
-        if (r < 0)
-                return r;
-        r = take_let(programs, percent, &ret_share->let, error);
-        if (r < 0)
-                give_back_plan(programs, ret_share->plan);
-        return r;
-}
-
-void sl_gpu_programs_give_back(struct sl_gpu_programs *programs, const struct sl_gpu_share *share)
-{
-        give_back_plan(programs, share->plan);
-        if (share->let != SL_GPU_NO_ROW && --programs->lets[share->let].n_workers == 0)
-                programs->lets[share->let].green = sl_green_drop(programs->lets[share->let].green);
-}
-
-struct sl_gpu_program *sl_gpu_programs_program(const struct sl_gpu_programs *programs, const struct sl_gpu_share *share)
-{
-        return programs->plans[share->plan].program;
-}
-
-struct sl_green *sl_gpu_programs_green(const struct sl_gpu_programs *programs, const struct sl_gpu_share *share)
-{
-        return share->let == SL_GPU_NO_ROW ? NULL : programs->lets[share->let].green;
+        return programs->plans[row].program;
 }

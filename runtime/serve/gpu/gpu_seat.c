@@ -49,8 +49,8 @@ struct sl_gpu_seat {
         struct sl_worker_link link;
         struct sl_gpu_programs *programs;
         const struct sl_cuda_driver *driver;
-        struct sl_gpu_share share;
-        bool has_share;
+        struct sl_gpu_claim *claim;
+        uint32_t row;            /* of its program; SL_GPU_NO_ROW: it has none yet */
         uint32_t chooser;        /* a row of the choosers */
         struct sl_error ignored; /* why what is known of its plan is of no use; "" */
         const struct sl_plan_info *info;
@@ -121,8 +121,8 @@ static int make_jobs(struct sl_gpu_seat *seat, struct sl_error *error)
 /* Who knows by which candidates its kernels are made, or finds out meanwhile. */
 static struct sl_cuda_chooser *take_chooser(struct sl_gpu_seat *seat)
 {
-        const struct sl_gpu_chooser_wish wish = {.plan = sl_gpu_program_plan(sl_gpu_programs_program(seat->programs, &seat->share)),
-                .percent = seat->link.start.percent,
+        const struct sl_gpu_chooser_wish wish = {.plan = sl_gpu_program_plan(sl_gpu_programs_program(seat->programs, seat->row)),
+                .percent = seat->link.start.gpu_part.percent,
                 .tuning = seat->link.start.gpu_tuning,
                 .fd = seat->link.choices_fd};
 
@@ -166,17 +166,16 @@ static void describe_outputs(struct sl_gpu_seat *seat)
 static int make_worker(struct sl_gpu_seat *seat, int plan_fd, int base_fd, struct sl_error *error)
 {
         const struct sl_process_start *start = &seat->link.start;
-        struct sl_gpu_worker_options options = {.greens = &seat->programs->greens,
+        struct sl_gpu_worker_options options = {.greens = &seat->programs->lets.greens,
                 .batch_max = start->batch_max,
                 .n_slots = LAUNCHES,
                 .writes_done = start->gpu_words};
-        int r = sl_gpu_programs_take(seat->programs, plan_fd, base_fd, start->percent, &seat->share, error);
+        int r = sl_gpu_programs_take(seat->programs, plan_fd, base_fd, &seat->row, error);
 
         if (r < 0)
                 return r;
-        seat->has_share = true;
-        options.program = sl_gpu_programs_program(seat->programs, &seat->share);
-        options.green = sl_gpu_programs_green(seat->programs, &seat->share);
+        options.program = sl_gpu_programs_program(seat->programs, seat->row);
+        options.green = sl_gpu_lets_green(&seat->programs->lets, seat->claim);
         seat->info = sl_plan_info(sl_gpu_program_plan(options.program));
         options.chooser = take_chooser(seat);
         r = sl_gpu_worker_new(&options, &seat->worker, error);
@@ -232,7 +231,8 @@ static int run_first(struct sl_gpu_seat *seat, struct sl_error *error)
         return r;
 }
 
-int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *programs, struct sl_gpu_seat **ret_seat)
+int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_claim *claim, struct sl_gpu_programs *programs,
+        struct sl_gpu_seat **ret_seat)
 {
         struct sl_gpu_seat *seat = calloc(1, sizeof(*seat));
         struct sl_worker_link link = attach->link;
@@ -242,9 +242,12 @@ int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *
         if (!seat) {
                 sl_worker_link_ready(&link, -ENOMEM, 0, "no memory for a worker");
                 sl_worker_link_end(&link);
+                sl_gpu_lets_release(&programs->lets, claim);
                 return -ENOMEM;
         }
         seat->link = link;
+        seat->claim = claim;
+        seat->row = SL_GPU_NO_ROW;
         seat->programs = programs;
         seat->chooser = SL_GPU_NO_CHOOSER;
         seat->driver = programs->gpu->device->driver;
@@ -278,8 +281,8 @@ struct sl_gpu_seat *sl_gpu_seat_free(struct sl_gpu_seat *seat)
                 sl_gpu_choosers_give_back(seat->programs->choosers, seat->chooser);
         for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++)
                 drop_held(seat, &seat->jobs[i]);
-        if (seat->has_share)
-                sl_gpu_programs_give_back(seat->programs, &seat->share);
+        sl_gpu_programs_give_back(seat->programs, seat->row);
+        sl_gpu_lets_release(&seat->programs->lets, seat->claim);
         sl_host_region_deinit(&seat->reply, seat->driver);
         sl_worker_link_end(&seat->link);
         for (uint32_t i = 0; i < SL_EXECUTOR_SLOTS_MAX; i++) {

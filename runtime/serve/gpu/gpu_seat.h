@@ -15,10 +15,11 @@
 struct sl_gpu_seat;
 
 /*
- * Of a worker that has come, whose link is the seat's from now on, in any case. Load time: its plan, its graphs, a first sample.
- * Return: 0, and the runtime has been told that it is ready; -errno: it has been told why not.
+ * Of a worker that has come, whose link and whose claim, with its let, are the seat's from now on, in any case. Load time: its
+ * plan, its graphs, a first sample. Return: 0, and the runtime has been told that it is ready; -errno: it has been told why not.
  */
-int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_programs *programs, struct sl_gpu_seat **ret_seat);
+int sl_gpu_seat_new(const struct sl_gpu_attach *attach, struct sl_gpu_claim *claim, struct sl_gpu_programs *programs,
+        struct sl_gpu_seat **ret_seat);
 
 /* Waits for what is on its way. NULL is fine. Returns NULL. */
 struct sl_gpu_seat *sl_gpu_seat_free(struct sl_gpu_seat *seat);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans and lets that workers on a GPU share: once for all, those of a base too, and gone with the last of them. */
+/* Plans that workers on a GPU share: once for all, those of a base too, and gone with the last of them. */
 #include "gpu_programs.h"
 
 #include "base/bytes.h"
@@ -73,7 +73,6 @@ static void setup(void)
 static void teardown(void)
 {
         cr_expect_eq(sl_gpu_memory_used(&gpu.memory), 0);
-        cr_expect_eq(programs.greens.map.taken, 0);
         close(base_fd);
         close(small_fd);
         close(large_fd);
@@ -84,73 +83,59 @@ static void teardown(void)
 
 TestSuite(programs, .init = setup, .fini = teardown);
 
-static struct sl_gpu_share take(int fd, int on_fd, uint32_t percent)
+static uint32_t take(int fd, int on_fd)
 {
-        struct sl_gpu_share share;
         struct sl_error error = {""};
+        uint32_t row;
 
-        cr_assert_eq(sl_gpu_programs_take(&programs, fd, on_fd, percent, &share, &error), 0, "%s", error.text);
-        return share;
+        cr_assert_eq(sl_gpu_programs_take(&programs, fd, on_fd, &row, &error), 0, "%s", error.text);
+        return row;
 }
 
 Test(programs, are_one_for_all_workers_of_a_plan)
 {
-        struct sl_gpu_share one = take(base_fd, -1, 100), other = take(base_fd, -1, 100);
+        uint32_t one = take(base_fd, -1), other = take(base_fd, -1);
         uint64_t weights = gpu.memory.used[SL_GPU_WEIGHTS];
 
-        cr_expect_eq(sl_gpu_programs_program(&programs, &one), sl_gpu_programs_program(&programs, &other));
-        sl_gpu_programs_give_back(&programs, &one);
+        cr_expect_eq(sl_gpu_programs_program(&programs, one), sl_gpu_programs_program(&programs, other));
+        sl_gpu_programs_give_back(&programs, one);
         cr_expect_eq(gpu.memory.used[SL_GPU_WEIGHTS], weights);
-        sl_gpu_programs_give_back(&programs, &other);
+        sl_gpu_programs_give_back(&programs, other);
 }
 
 /* In whatever order they come and go. */
 Test(programs, that_are_derived_have_the_weights_of_their_base)
 {
-        struct sl_gpu_share small = take(small_fd, base_fd, 100), large, base;
+        uint32_t small = take(small_fd, base_fd), large, base;
         uint64_t weights = gpu.memory.used[SL_GPU_WEIGHTS];
 
         cr_expect_geq(weights, CHANNELS * CHANNELS * 9 * sizeof(float));
-        large = take(large_fd, base_fd, 100);
+        large = take(large_fd, base_fd);
         cr_expect_lt(gpu.memory.used[SL_GPU_WEIGHTS], weights + 4096, "what both have is there once");
-        base = take(base_fd, -1, 100);
-        cr_expect_not_null(sl_gpu_program_pool(sl_gpu_programs_program(&programs, &base)), "its own workers need one");
-        sl_gpu_programs_give_back(&programs, &base);
-        sl_gpu_programs_give_back(&programs, &small);
+        base = take(base_fd, -1);
+        cr_expect_not_null(sl_gpu_program_pool(sl_gpu_programs_program(&programs, base)), "its own workers need one");
+        sl_gpu_programs_give_back(&programs, base);
+        sl_gpu_programs_give_back(&programs, small);
         cr_expect_geq(gpu.memory.used[SL_GPU_WEIGHTS], CHANNELS * CHANNELS * 9 * sizeof(float));
-        sl_gpu_programs_give_back(&programs, &large);
-}
-
-Test(programs, share_a_let_of_the_same_size)
-{
-        struct sl_gpu_share one = take(base_fd, -1, 50), other = take(base_fd, -1, 50), whole = take(base_fd, -1, 100), third;
-        struct sl_error error = {""};
-
-        cr_expect_eq(sl_gpu_programs_green(&programs, &one), sl_gpu_programs_green(&programs, &other));
-        cr_expect_null(sl_gpu_programs_green(&programs, &whole));
-        cr_expect_eq(sl_gpu_programs_take(&programs, base_fd, -1, 75, &third, &error), -EBUSY);
-        cr_expect_not_null(strstr(error.text, "75% of the device are 96 multiprocessors"), "%s", error.text);
-        sl_gpu_programs_give_back(&programs, &one);
-        sl_gpu_programs_give_back(&programs, &other);
-        sl_gpu_programs_give_back(&programs, &whole);
+        sl_gpu_programs_give_back(&programs, large);
 }
 
 /* Each call, each time: what there was goes on, and nothing stays of what was not made. */
 Test(programs, that_do_not_fit_leave_nothing)
 {
         static const enum fake_cuda_call calls[] = {FAKE_CUDA_mem_alloc, FAKE_CUDA_mem_create, FAKE_CUDA_event_create,
-                FAKE_CUDA_mem_get_info, FAKE_CUDA_green_ctx_create, FAKE_CUDA_stream_create_with_priority};
+                FAKE_CUDA_mem_get_info, FAKE_CUDA_stream_create_with_priority};
 
         for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
                 for (uint32_t nth = 1, failed = 1; failed; nth++) {
-                        struct sl_gpu_share share;
                         struct sl_error error = {""};
+                        uint32_t row;
 
                         fake_cuda_fail(calls[i], nth, CUDA_ERROR_OUT_OF_MEMORY);
-                        failed = sl_gpu_programs_take(&programs, small_fd, base_fd, 25, &share, &error) < 0;
+                        failed = sl_gpu_programs_take(&programs, small_fd, base_fd, &row, &error) < 0;
                         fake_cuda_fail(calls[i], 1u << 30, CUDA_SUCCESS); /* what has not been called by now is not to fail */
                         if (!failed)
-                                sl_gpu_programs_give_back(&programs, &share);
+                                sl_gpu_programs_give_back(&programs, row);
                         cr_assert_eq(sl_gpu_memory_used(&gpu.memory), 0, "call %zu, time %u: %s", i, nth, error.text);
                         cr_assert_eq(fake_cuda_held(), 1, "call %zu, time %u", i, nth);
                 }
