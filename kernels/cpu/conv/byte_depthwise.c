@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise convolutions of bytes with VNNI, windows of 3 and 5 pixels. Groups of neighbouring outputs are computed at once
- * (byte_depthwise_tile.h); they read their pixels where these lie, but for those at the edges of the image, for which the pixels
- * are copied first, with the zero point around them. A function that is more than a limit goes over real numbers in scratch. A sum
- * is exact, so a sample has the same bits in any batch and part.
+ * Depthwise convolutions of bytes with VNNI, windows of 3 and 5 pixels, scanline by scanline of 64 channels
+ * (byte_depthwise_tile.h). A function that is more than a limit goes over real numbers of a scanline in scratch. A sum is exact, so
+ * a sample has the same bits in any batch and part.
  */
 #include "base/bytes.h"
 #include "cpu/base/cost.h"
@@ -19,9 +18,7 @@
 #include <string.h>
 
 #define AXES        2
-#define KERNEL_MAX  5
 #define LEAST_SHARE 0.6 /* of the lanes that channels fill: else oneDNN's are faster, but for functions */
-#define EDGE_BYTES  (KERNEL_MAX * SL_DEPTHWISE_SPAN * SL_DEPTHWISE_CHANNELS)
 
 struct depthwise {
         struct sl_byte_epilogue epilogue;
@@ -42,6 +39,14 @@ static int64_t block_bytes(const int64_t kernel[AXES], struct sl_depthwise_group
         return SL_DEPTHWISE_CHANNELS * (4 + kernel[0] * group.blocks * group.outputs * 4);
 }
 
+/* What lanes the channels take. */
+static int64_t lanes_of(int64_t channels)
+{
+        int64_t rest = channels % SL_DEPTHWISE_CHANNELS;
+
+        return channels - rest + (rest > SL_DEPTHWISE_HALF ? SL_DEPTHWISE_CHANNELS : rest ? SL_DEPTHWISE_HALF : 0);
+}
+
 static bool read_window(const struct sl_node_desc *node, struct depthwise *p)
 {
         struct sl_window w;
@@ -56,7 +61,7 @@ static bool read_window(const struct sl_node_desc *node, struct depthwise *p)
                         return false;
         }
         p->group = sl_depthwise_group(p->kernel[1], p->stride[1]);
-        return p->group.outputs && p->kernel[0] <= KERNEL_MAX;
+        return p->group.outputs && p->kernel[0] <= SL_DEPTHWISE_SCANLINES;
 }
 
 static bool depthwise_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
@@ -72,9 +77,7 @@ static bool depthwise_plan(const struct sl_node_desc *node, void *state, struct 
                 sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) != x->shape.dims[1] || !read_window(node, p) ||
                 !sl_byte_epilogue_plan(node, &p->epilogue))
                 return false;
-        if (!p->epilogue.activation &&
-                (double)x->shape.dims[1] <
-                        LEAST_SHARE * SL_DEPTHWISE_CHANNELS * (double)divide_up(x->shape.dims[1], SL_DEPTHWISE_CHANNELS))
+        if (!p->epilogue.activation && (double)x->shape.dims[1] < LEAST_SHARE * (double)lanes_of(x->shape.dims[1]))
                 return false;
         p->batch = x->shape.dims[0];
         p->channels = x->shape.dims[1];
@@ -84,8 +87,8 @@ static bool depthwise_plan(const struct sl_node_desc *node, void *state, struct 
         p->out_width = y->shape.dims[3];
         p->zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0);
         p->function = (struct sl_cpu_epilogue){.activation = p->epilogue.activation, .act_a = p->epilogue.act_a};
-        sizes->scratch_bytes = EDGE_BYTES + (size_t)p->out_width * SL_DEPTHWISE_CHANNELS * sizeof(float) +
-                               SL_DEPTHWISE_GROUP * SL_DEPTHWISE_CHANNELS * sizeof(float);
+        if (p->function.activation)
+                sizes->scratch_bytes = (size_t)p->out_width * SL_DEPTHWISE_CHANNELS * sizeof(float);
         return true;
 }
 
@@ -98,6 +101,7 @@ static bool is_real(const struct depthwise *p)
 struct block {
         int64_t first, n; /* channels */
         const int8_t *weights;
+        bool fits; /* as in byte_depthwise_tile.h */
         int32_t starts[SL_DEPTHWISE_CHANNELS];
         float factors[SL_DEPTHWISE_CHANNELS], rests[SL_DEPTHWISE_CHANNELS];
 };
@@ -105,7 +109,7 @@ struct block {
 /* What a sum may begin with, to stay within 32 bits. */
 static int64_t cut_start(int64_t start)
 {
-        const int64_t most = INT32_MAX - KERNEL_MAX * KERNEL_MAX * UINT8_MAX * -INT8_MIN;
+        const int64_t most = INT32_MAX - SL_DEPTHWISE_SCANLINES * SL_DEPTHWISE_SCANLINES * UINT8_MAX * -INT8_MIN;
 
         return start > most ? most : start < -most ? -most : start;
 }
@@ -117,11 +121,12 @@ static void fill_block(const struct depthwise *p, const struct sl_binding *bindi
         float unit = p->function.activation || is_real(p) ? 1.0f : p->epilogue.y_factor;
 
         memset(block, 0, sizeof(*block));
+        block->fits = true;
         block->first = index * SL_DEPTHWISE_CHANNELS;
         block->n = p->channels - block->first < SL_DEPTHWISE_CHANNELS ? p->channels - block->first : SL_DEPTHWISE_CHANNELS;
         block->weights = (const int8_t *)binding->inputs[1] + index * block_bytes(p->kernel, p->group);
         for (int64_t place = 0; place < SL_DEPTHWISE_CHANNELS; place++) {
-                int64_t channel = SL_DEPTHWISE_CHANNEL(place);
+                int64_t channel = sl_depthwise_channel(block->n, place);
                 int64_t start;
                 int32_t sum;
 
@@ -132,36 +137,29 @@ static void fill_block(const struct depthwise *p, const struct sl_binding *bindi
                 block->starts[place] = (int32_t)cut_start(start);
                 block->factors[place] = scales[p->epilogue.has_scales ? block->first + channel : 0] * unit;
                 block->rests[place] = (float)(start - cut_start(start)) * block->factors[place];
+                block->fits = block->fits && start == cut_start(start) && fabsf(block->factors[place]) < 1;
         }
 }
 
-/* The pixels that the group at (@x, @y) of the input sees, of the block's channels, with zero points around the image. */
-static void copy_edge(const struct depthwise *p, const uint8_t *image, const struct block *block, int64_t y, int64_t x, uint8_t *to)
-{
-        for (int64_t i = 0; i < p->kernel[0]; i++)
-                for (int64_t j = 0; j < SL_DEPTHWISE_SPAN; j++, to += SL_DEPTHWISE_CHANNELS) {
-                        bool inside = y + i >= 0 && y + i < p->height && x + j >= 0 && x + j < p->width;
-
-                        if (inside)
-                                memcpy(to, image + ((y + i) * p->width + x + j) * p->channels + block->first, (size_t)block->n);
-                        else
-                                memset(to, p->zero, SL_DEPTHWISE_CHANNELS);
-                }
-}
-
 /* But for the pixels, and where what comes out goes. */
-static struct sl_depthwise_tile tile_of(const struct depthwise *p, const struct block *block)
+static struct sl_depthwise_line describe_line(const struct depthwise *p, const struct block *block)
 {
         uint8_t sign = p->epilogue.y_dtype == SL_DTYPE_I8 ? 0x80 : 0;
         float shift = is_real(p) ? 0.0f : (float)sign;
 
-        return (struct sl_depthwise_tile){.kernel = {p->kernel[0], p->kernel[1]},
+        return (struct sl_depthwise_line){.kernel = {p->kernel[0], p->kernel[1]},
                 .stride = p->stride[1],
+                .pad = p->pad[1],
+                .width = p->width,
+                .pixel_stride = p->channels,
+                .x_zero = (uint8_t)p->zero,
                 .channels = block->n,
                 .weights = block->weights,
                 .starts = block->starts,
                 .factors = block->factors,
                 .rests = block->rests,
+                .fits = block->fits,
+                .outputs = p->out_width,
                 .y_stride = p->function.activation && !is_real(p) ? SL_DEPTHWISE_CHANNELS : p->channels,
                 .least = is_real(p) ? p->epilogue.low : -INFINITY,
                 .most = is_real(p) ? p->epilogue.high : INFINITY,
@@ -171,35 +169,26 @@ static struct sl_depthwise_tile tile_of(const struct depthwise *p, const struct 
                 .zero = (int16_t)(p->epilogue.y_zero + shift)};
 }
 
-static void run_line(const struct depthwise *p, const struct sl_binding *binding, const struct block *block, int64_t line)
+static void run_line(const struct depthwise *p, const struct sl_binding *binding, const struct block *block, int64_t number)
 {
-        const uint8_t *image = (const uint8_t *)binding->inputs[0] + line / p->out_height * p->height * p->width * p->channels;
-        int64_t at = line * p->out_width * p->channels + block->first;
-        uint8_t *edge = binding->scratch, *y = is_real(p) ? NULL : (uint8_t *)binding->outputs[0] + at;
-        float *room = p->function.activation ? (float *)(edge + EDGE_BYTES) : NULL;
-        float *reals = is_real(p) ? (float *)binding->outputs[0] + at : room;
-        int64_t top = line % p->out_height * p->stride[0] - p->pad[0], span = (p->group.outputs - 1) * p->stride[1] + p->kernel[1];
-        struct sl_depthwise_tile tile = tile_of(p, block);
-        bool rows_inside = top >= 0 && top + p->kernel[0] <= p->height;
+        const uint8_t *image = (const uint8_t *)binding->inputs[0] + number / p->out_height * p->height * p->width * p->channels;
+        int64_t at = number * p->out_width * p->channels + block->first, top = number % p->out_height * p->stride[0] - p->pad[0];
+        struct sl_depthwise_line line = describe_line(p, block);
 
-        for (int64_t x = 0; x < p->out_width; x += p->group.outputs) {
-                int64_t left = x * p->stride[1] - p->pad[1];
-                bool inside = rows_inside && left >= 0 && left + span <= p->width;
-
-                if (!inside)
-                        copy_edge(p, image, block, top, left, edge);
-                tile.pixels = inside ? image + (top * p->width + left) * p->channels + block->first : edge;
-                tile.pixel_stride = inside ? p->channels : SL_DEPTHWISE_CHANNELS;
-                tile.scanline_stride = tile.pixel_stride * (inside ? p->width : SL_DEPTHWISE_SPAN);
-                tile.outputs = p->out_width - x < p->group.outputs ? p->out_width - x : p->group.outputs;
-                tile.y = y ? y + x * p->channels : NULL;
-                tile.reals = reals ? reals + x * tile.y_stride : NULL;
-                sl_depthwise_tile(&tile);
-        }
+        for (int64_t i = 0; i < p->kernel[0]; i++)
+                if (top + i >= 0 && top + i < p->height)
+                        line.scanlines[i] = image + (top + i) * p->width * p->channels + block->first;
+        if (is_real(p))
+                line.reals = (float *)binding->outputs[0] + at;
+        else if (p->function.activation)
+                line.reals = binding->scratch;
+        else
+                line.y = (uint8_t *)binding->outputs[0] + at;
+        sl_depthwise_line(&line);
         if (p->function.activation)
-                sl_cpu_epilogue_activate(&p->function, reals, tile.y_stride, p->out_width, block->n);
-        for (int64_t x = 0; p->function.activation && y && x < p->out_width; x++)
-                sl_depthwise_round(&tile, p->epilogue.y_factor, reals + x * SL_DEPTHWISE_CHANNELS, y + x * p->channels);
+                sl_cpu_epilogue_activate(&p->function, line.reals, line.y_stride, p->out_width, block->n);
+        if (p->function.activation && !is_real(p))
+                sl_depthwise_round(&line, p->epilogue.y_factor, (uint8_t *)binding->outputs[0] + at, p->channels);
 }
 
 static int64_t depthwise_units(const void *state, uint32_t axis)
@@ -265,7 +254,7 @@ static int depthwise_repack(const struct sl_node_desc *node, uint32_t index, con
                 return -ENOTSUP;
         for (int64_t first = 0; first < channels; first += SL_DEPTHWISE_CHANNELS)
                 for (int64_t place = 0; place < SL_DEPTHWISE_CHANNELS; place++) {
-                        int64_t channel = first + SL_DEPTHWISE_CHANNEL(place);
+                        int64_t channel = first + sl_depthwise_channel(channels - first, place);
                         const int8_t *from = (const int8_t *)plain + channel * p.kernel[0] * p.kernel[1];
 
                         pack_channel(&p, channel < channels ? from : NULL, place,
@@ -274,7 +263,7 @@ static int depthwise_repack(const struct sl_node_desc *node, uint32_t index, con
         return 0;
 }
 
-/* What is stored is most of it, a little more than oneDNN's takes; what it gains are functions. */
+/* What is stored is most of it. */
 static double depthwise_seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct depthwise *p = state;

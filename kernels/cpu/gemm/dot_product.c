@@ -384,7 +384,7 @@ static void *element(const void *tensor, uint32_t dtype, int64_t at)
 /* Rows of a block: where they begin, how many there are, which the first one is of the result. */
 struct rows {
         const uint8_t *const *begins;
-        int64_t n, n_next, row;
+        int64_t n, row;
 };
 
 /* What the registers left in scratch becomes what is stored. */
@@ -412,7 +412,6 @@ static void run_tile(
         struct sl_byte_sums block = {room, SL_DOT_PANEL, rows->n, panel->n_columns, rows->row, panel->column, channels};
         struct sl_dot_tile tile = {.rows = rows->begins,
                 .n_rows = rows->n,
-                .n_next = rows->n_next,
                 .offset = panel->offset,
                 .panel = panel->weights,
                 .columns = &panel->columns,
@@ -438,7 +437,7 @@ static void run_panel(
         for (int64_t i = 0; i < n; i += SL_DOT_ROWS) {
                 int64_t own = n - i < SL_DOT_ROWS ? n - i : SL_DOT_ROWS;
 
-                run_tile(p, binding, panel, &(struct rows){begins + i, own, n - i - own, row + i});
+                run_tile(p, binding, panel, &(struct rows){begins + i, own, row + i});
         }
 }
 

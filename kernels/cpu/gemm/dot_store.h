@@ -70,13 +70,13 @@ SL_DOT_INLINE __m512i sl_dot_steps_of(
 }
 
 /* Four vectors of steps to 64 bytes, in order. What saturates on the way is what a byte would cut. */
-SL_DOT_INLINE __m512i sl_dot_bytes_of(const struct sl_dot_result *r, const __m512i steps[4])
+SL_DOT_INLINE __m512i sl_dot_bytes_of(const struct sl_dot_result *r, const bool saturates, const __m512i steps[4])
 {
         const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
         const __m512i zero = _mm512_set1_epi16(r->zero);
         __m512i first = _mm512_packs_epi32(steps[0], steps[1]), second = _mm512_packs_epi32(steps[2], steps[3]), bytes;
 
-        if (r->saturates)
+        if (saturates)
                 return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
         bytes = _mm512_packus_epi16(_mm512_adds_epi16(first, zero), _mm512_adds_epi16(second, zero));
         bytes = _mm512_permutexvar_epi32(order, bytes);
@@ -92,11 +92,44 @@ SL_DOT_INLINE __m128i sl_dot_part_of(__m512i bytes, const int part)
                            : _mm512_extracti32x4_epi32(bytes, 3);
 }
 
+/* Two rows at a time, without a question: all rows, and all columns. What is stored is nothing of the tile's description. */
+SL_DOT_INLINE void sl_dot_store_whole(const struct sl_dot_result *result, const struct sl_dot_tile *tile, const int n,
+        const __m512i *sums, const bool adds, const bool saturates)
+{
+        const struct sl_dot_result own_result = *result, *r = &own_result;
+        struct sl_dot_tile own_tile = *tile, *t = &own_tile;
+        uint8_t *y = t->y;
+
+        own_tile.n_rows = n;
+        own_tile.n_columns = SL_DOT_PANEL;
+
+#pragma GCC unroll 7
+        for (int i = 0; i < n; i += 2, y += 2 * t->y_stride) {
+                __m512i steps[4], bytes;
+
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; k++)
+                        steps[k] = i + k / 2 < n ? sl_dot_steps_of(r, t, 2, sums, 2 * i + k, adds) : _mm512_setzero_si512();
+                bytes = sl_dot_bytes_of(r, saturates, steps);
+                _mm256_storeu_si256((__m256i *)y, _mm512_castsi512_si256(bytes));
+                if (i + 1 < n)
+                        _mm256_storeu_si256((__m256i *)(y + t->y_stride), _mm512_extracti64x4_epi64(bytes, 1));
+        }
+}
+
 SL_DOT_INLINE void sl_dot_store_bytes(
         const struct sl_dot_result *r, const struct sl_dot_tile *t, const int n, const int v, const __m512i *sums, const bool adds)
 {
         const bool whole = t->n_columns == SL_DOT_PANEL;
 
+        if (v > 1 && whole && t->n_rows == n && r->saturates) {
+                sl_dot_store_whole(r, t, n, sums, adds, true);
+                return;
+        }
+        if (v > 1 && whole && t->n_rows == n) {
+                sl_dot_store_whole(r, t, n, sums, adds, false);
+                return;
+        }
 #pragma GCC unroll 7
         for (int first = 0; first < n * v; first += 4) {
                 __m512i steps[4], bytes;
@@ -105,7 +138,7 @@ SL_DOT_INLINE void sl_dot_store_bytes(
 #pragma GCC unroll 4
                 for (int i = 0; i < 4; i++)
                         steps[i] = first + i < n * v ? sl_dot_steps_of(r, t, v, sums, first + i, adds) : _mm512_setzero_si512();
-                bytes = sl_dot_bytes_of(r, steps);
+                bytes = sl_dot_bytes_of(r, r->saturates, steps);
                 if (v > 1 && whole) {
                         if (first / v < t->n_rows)
                                 _mm256_storeu_si256((__m256i *)y, _mm512_castsi512_si256(bytes));

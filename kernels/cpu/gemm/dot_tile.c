@@ -3,18 +3,8 @@
 
 #include <string.h>
 
-/* Bytes of a row that are fetched at a time, for the tile behind this one. */
-#define LINE_BYTES 64
-
-SL_DOT_INLINE void fetch_next(const struct sl_dot_tile *t, const int n, int64_t at)
-{
-        const uint8_t *const *next = t->rows + t->n_rows;
-
-        if (t->n_next >= n)
-#pragma GCC unroll 14
-                for (int i = 0; i < n; i++)
-                        _mm_prefetch(next[i] + at, _MM_HINT_T0);
-}
+/* Rows that hide the fetch of the next panel, at least: with fewer, panels are a stream that the processor fetches by itself. */
+#define FETCHING_ROWS 4
 
 /* Sums of @n rows by @v vectors of columns. */
 SL_DOT_INLINE void sum_rows(const struct sl_dot_depth *d, const struct sl_dot_tile *t, const int n, const int v, __m512i *sums)
@@ -36,11 +26,10 @@ SL_DOT_INLINE void sum_rows(const struct sl_dot_depth *d, const struct sl_dot_ti
                         for (int64_t k = 0; k < d->steps; k++, w += 4 * SL_DOT_PANEL) {
                                 __m512i low = _mm512_loadu_si512(w), high = v > 1 ? _mm512_loadu_si512(w + 64) : low;
 
-                                if (k % (LINE_BYTES / 4) == 0)
-                                        fetch_next(t, n, at + 4 * k);
                                 /* The next panel, for whoever comes then. */
-                                _mm_prefetch(w + panel_bytes, _MM_HINT_T1);
-                                if (v > 1)
+                                if (n >= FETCHING_ROWS)
+                                        _mm_prefetch(w + panel_bytes, _MM_HINT_T1);
+                                if (n >= FETCHING_ROWS && v > 1)
                                         _mm_prefetch(w + panel_bytes + 64, _MM_HINT_T1);
 #pragma GCC unroll 14
                                 for (int i = 0; i < n; i++) {
@@ -58,24 +47,11 @@ SL_DOT_INLINE void sum_rows(const struct sl_dot_depth *d, const struct sl_dot_ti
                 }
 }
 
-/* Where the results go, and what is added to them. */
-SL_DOT_INLINE void fetch_results(const struct sl_dot_result *r, const struct sl_dot_tile *t)
-{
-        const int64_t bytes = r->kind == SL_DOT_BYTES ? 1 : sizeof(float);
-
-        for (int64_t i = 0; i < t->n_rows; i++) {
-                if (r->has_addend)
-                        _mm_prefetch((const char *)t->addend + i * t->y_stride * bytes, _MM_HINT_T0);
-                __builtin_prefetch((const char *)t->y + i * t->y_stride * bytes, 1);
-        }
-}
-
 SL_DOT_INLINE void run_tile(
         const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_dot_tile *t, const int n, const int v)
 {
         __m512i sums[2 * SL_DOT_ROWS];
 
-        fetch_results(r, t);
         sum_rows(d, t, n, v, sums);
         sl_dot_store(r, t, n, v, sums);
 }
@@ -132,7 +108,7 @@ void sl_dot_round(const struct sl_dot_result *result, float factor, const float 
 
                 for (int i = 0; i < 4; i++)
                         steps[i] = i < 2 || both ? round_reals(factor, reals + i * SL_DOT_LANES) : _mm512_setzero_si512();
-                bytes = sl_dot_bytes_of(result, steps);
+                bytes = sl_dot_bytes_of(result, result->saturates, steps);
                 _mm256_mask_storeu_epi8(y, there, _mm512_castsi512_si256(bytes));
                 if (both)
                         _mm256_mask_storeu_epi8(y + y_stride, there, _mm512_extracti64x4_epi64(bytes, 1));

@@ -51,7 +51,7 @@ struct sl_dot_columns {
 
 struct sl_dot_tile {
         const uint8_t *const *rows; /* where each begins */
-        int64_t n_rows, n_next;     /* behind them, which are fetched meanwhile */
+        int64_t n_rows;
         int64_t offset;             /* of the group's channels in a row */
         const int8_t *panel;
         const struct sl_dot_columns *columns;

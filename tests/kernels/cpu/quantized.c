@@ -4,12 +4,15 @@
  * y_scale; its results may differ by one where a factor in float32 moves a tie.
  */
 #include "base/bytes.h"
+#include "base/split_mix.h"
 #include "case.h"
 #include "cpu/base/isa.h"
 #include "cpu/base/threads.h"
+#include "cpu/elementwise/quantize_avx512.h"
 #include "target.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -141,6 +144,42 @@ Test(cpu_quantized, an_own_product_of_bytes_gives_what_the_reference_gives)
                 char line[256];
 
                 snprintf(line, sizeof(line), "%s algorithm=%u", own[i], SL_ALGORITHM_BLOCKED);
+                case_check(line);
+        }
+}
+
+static const char *const ends[] = {"y_scale=199", "y_scale=199 +relu", "y_scale=99 y_zero=-4 to=3 +clip", "to=1", "to=1 +hardswish",
+        "y_scale=150 y_zero=3 +hardswish", "y_scale=0.01", "y_scale=0.01 to=3 +swish"};
+
+/* Windows of single channels: images as narrow as a window and less, blocks of all sizes, edges on each side. */
+Test(cpu_quantized, own_windows_of_single_channels_give_what_the_reference_gives)
+{
+        uint64_t random = 1;
+
+        for (uint32_t round = 0; round < 600; round++) {
+                uint64_t chance = sl_split_mix_next(&random);
+                uint32_t channels = 20 + (uint32_t)(chance % 140), bits = (uint32_t)(chance >> 8);
+                uint32_t kernel[2] = {3 + 2 * (bits & 1), 3 + 2 * (bits >> 1 & 1)},
+                         strides[2] = {1 + (bits >> 2 & 1), 1 + (bits >> 3 & 1)};
+                uint32_t pads[4], size[2];
+                char line[256];
+
+                channels = chance >> 62 ? channels : (channels + 31) / 32 * 32;
+                channels += channels > 32 && channels < 40 ? 7 : 0; /* so few of 64 are oneDNN's */
+                for (uint32_t i = 0; i < 4; i++)
+                        pads[i] = (uint32_t)(chance >> (12 + 2 * i)) % kernel[i % 2];
+                for (uint32_t i = 0; i < 2; i++) {
+                        size[i] = 1 + (uint32_t)(chance >> (24 + 8 * i)) % 19;
+                        if (size[i] + pads[i] + pads[i + 2] < kernel[i])
+                                size[i] = kernel[i];
+                }
+                snprintf(line, sizeof(line),
+                        "QuantizedConv 2x%ux%ux%u:uint8 %ux1x%ux%u:int8 %u %u:int32 pads=%u,%u,%u,%u strides=%u,%u group=%u "
+                        "x_zero=%u "
+                        "packed nhwc positive %s algorithm=%u",
+                        channels, size[0], size[1], channels, kernel[0], kernel[1], channels, channels, pads[0], pads[1], pads[2],
+                        pads[3], strides[0], strides[1], channels, (uint32_t)(chance >> 48) % 256,
+                        ends[(chance >> 56) % (sizeof(ends) / sizeof(ends[0]))], SL_ALGORITHM_BLOCKED);
                 case_check(line);
         }
 }
@@ -321,6 +360,60 @@ static const char *const borders[] = {
 Test(cpu_quantized, floats_become_bytes_and_bytes_floats_as_the_reference_says)
 {
         case_check_all(borders, sizeof(borders) / sizeof(borders[0]));
+}
+
+/* What a division gives, rounded; NaN is 0. */
+static uint8_t quantize_one(float x, float scale, int32_t zero, int32_t low)
+{
+        double steps = rint((double)(x / scale)) + zero;
+
+        if (steps != steps)
+                return 0;
+        return (uint8_t)(int32_t)(steps < low ? low : steps > low + 255 ? low + 255 : steps);
+}
+
+#define TIES 512 /* and a few numbers on each side of each */
+
+static void check_ties(float scale, int32_t zero, int32_t low)
+{
+        float numbers[TIES * 5 + 7] = {NAN, INFINITY, -INFINITY, 0x1p-149f, 3e38f, -3e38f, 0};
+        uint8_t bytes[TIES * 5 + 7];
+        uint32_t n = 7;
+
+        for (int32_t tie = 0; tie < TIES; tie++) {
+                float number = ((float)(tie - TIES / 2) + 0.5f) * scale;
+
+                for (int32_t i = 0; i < 2; i++)
+                        number = nextafterf(number, -INFINITY);
+                for (int32_t i = 0; i < 5; i++, number = nextafterf(number, INFINITY))
+                        numbers[n++] = number;
+        }
+        sl_quantize_avx512(n, bytes, numbers, scale, zero, low);
+        for (uint32_t i = 0; i < n; i++)
+                cr_assert_eq(bytes[i], quantize_one(numbers[i], scale, zero, low), "%.9g / %.9g + %d: %u, not %u",
+                        (double)numbers[i], (double)scale, zero, bytes[i], quantize_one(numbers[i], scale, zero, low));
+}
+
+Test(cpu_quantized, quotients_are_rounded_as_a_division_rounds_them)
+{
+        static const float scales[] = {1, 0.1f, 1.0f / 3, 0x1.fffffep-5f, 0x1.000002p-5f, 0x1p-60f, 0x1p-61f, 0x1p-140f, 1e-38f,
+                1e38f, 0x1p60f, 0x1p61f, -0.25f, 0};
+        uint64_t random = 1;
+
+        if (!sl_cpu_has_avx512()) {
+                printf("[SKIP] quotients_are_rounded_as_a_division_rounds_them: the processor has no AVX-512\n");
+                return;
+        }
+        for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++)
+                for (int32_t low = -128; low <= 0; low += 128)
+                        check_ties(scales[i], low / 3 + 40, low);
+        for (uint32_t i = 0; i < 2000; i++) {
+                uint64_t chance = sl_split_mix_next(&random);
+                int32_t low = chance & 1 ? -128 : 0;
+
+                check_ties(ldexpf(1 + (float)(chance >> 40) * 0x1p-24f, (int)(chance >> 8) % 20 - 20),
+                        low + (int32_t)(chance >> 16) % 256, low);
+        }
 }
 
 static const char *const halves[] = {
