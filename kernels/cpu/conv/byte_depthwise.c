@@ -22,7 +22,8 @@
 
 struct depthwise {
         struct sl_byte_epilogue epilogue;
-        struct sl_cpu_epilogue function; /* activation 0: none */
+        struct sl_cpu_epilogue function; /* in scratch; activation 0: none */
+        bool hard_swish;
         struct sl_depthwise_group group;
         int64_t batch, channels, height, width, out_height, out_width;
         int64_t kernel[AXES], pad[AXES], stride[AXES];
@@ -86,7 +87,9 @@ static bool depthwise_plan(const struct sl_node_desc *node, void *state, struct 
         p->out_height = y->shape.dims[2];
         p->out_width = y->shape.dims[3];
         p->zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0);
-        p->function = (struct sl_cpu_epilogue){.activation = p->epilogue.activation, .act_a = p->epilogue.act_a};
+        p->hard_swish = p->epilogue.activation == SL_ACT_HARD_SWISH;
+        p->function = (struct sl_cpu_epilogue){
+                .activation = p->hard_swish ? SL_ACT_NONE : p->epilogue.activation, .act_a = p->epilogue.act_a};
         if (p->function.activation)
                 sizes->scratch_bytes = (size_t)p->out_width * SL_DEPTHWISE_CHANNELS * sizeof(float);
         return true;
@@ -118,7 +121,7 @@ static void fill_block(const struct depthwise *p, const struct sl_binding *bindi
 {
         const float *scales = binding->inputs[2];
         const int32_t *bias = p->epilogue.has_bias ? binding->inputs[3] : NULL;
-        float unit = p->function.activation || is_real(p) ? 1.0f : p->epilogue.y_factor;
+        float unit = p->epilogue.activation || is_real(p) ? 1.0f : p->epilogue.y_factor;
 
         memset(block, 0, sizeof(*block));
         block->fits = true;
@@ -158,7 +161,9 @@ static struct sl_depthwise_line describe_line(const struct depthwise *p, const s
                 .starts = block->starts,
                 .factors = block->factors,
                 .rests = block->rests,
-                .fits = block->fits,
+                .fits = block->fits && !p->hard_swish,
+                .hard_swish = p->hard_swish,
+                .unit = p->epilogue.y_factor,
                 .outputs = p->out_width,
                 .y_stride = p->function.activation && !is_real(p) ? SL_DEPTHWISE_CHANNELS : p->channels,
                 .least = is_real(p) ? p->epilogue.low : -INFINITY,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/conv/byte_depthwise_tile.h"
 
+#include "cpu/base/vector_math.h"
+
 #include <immintrin.h>
 
 #define INLINE  static inline __attribute__((always_inline))
@@ -65,6 +67,13 @@ INLINE __m512 scale_sum(const struct sl_depthwise_line *t, const bool fits, cons
                     : _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), factor, _mm512_loadu_ps(t->rests + 16 * q));
 }
 
+/* NaN becomes the least. */
+INLINE __m512i round_reals(__m512 value, float unit)
+{
+        value = _mm512_max_ps(_mm512_mul_ps(value, _mm512_set1_ps(unit)), _mm512_set1_ps(-FAR));
+        return _mm512_cvtps_epi32(_mm512_min_ps(value, _mm512_set1_ps(FAR)));
+}
+
 INLINE __m512i round_sums(const struct sl_depthwise_line *t, const bool fits, const __m512i *sums)
 {
         __m512i steps[VECTORS];
@@ -74,7 +83,10 @@ INLINE __m512i round_sums(const struct sl_depthwise_line *t, const bool fits, co
         for (int q = 0; q < VECTORS; q++) {
                 __m512 value = scale_sum(t, fits, q, sums[q]);
 
-                steps[q] = _mm512_cvtps_epi32(fits ? value : _mm512_min_ps(_mm512_set1_ps(FAR), value));
+                if (!fits && t->hard_swish)
+                        steps[q] = round_reals(sl_hard_swish_16(value), t->unit);
+                else
+                        steps[q] = _mm512_cvtps_epi32(fits ? value : _mm512_min_ps(_mm512_set1_ps(FAR), value));
         }
         return bytes_of(t, steps);
 }
@@ -106,8 +118,10 @@ INLINE void store_reals(const struct sl_depthwise_line *t, const struct shape s,
         __m512 v[VECTORS];
 
 #pragma GCC unroll 4
-        for (int q = 0; q < VECTORS; q++)
+        for (int q = 0; q < VECTORS; q++) {
                 v[q] = scale_sum(t, false, q, sums[q]);
+                v[q] = t->hard_swish ? sl_hard_swish_16(v[q]) : v[q];
+        }
         __m512 a = _mm512_shuffle_f32x4(v[0], v[1], 0x44), b = _mm512_shuffle_f32x4(v[2], v[3], 0x44);
         __m512 c = _mm512_shuffle_f32x4(v[0], v[1], 0xee), d = _mm512_shuffle_f32x4(v[2], v[3], 0xee);
         __m512 natural[VECTORS] = {_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd),
@@ -240,11 +254,9 @@ void sl_depthwise_line(const struct sl_depthwise_line *t)
                 run_line(t, 2, 2, 5, 2);
 }
 
-/* NaN becomes the least. */
 void sl_depthwise_round(const struct sl_depthwise_line *line, float factor, uint8_t *y, int64_t y_stride)
 {
         const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-        const __m512 far = _mm512_set1_ps(FAR), least = _mm512_set1_ps(-FAR), unit = _mm512_set1_ps(factor);
         const struct sl_depthwise_line own = *line, *t = &own;
         const float *reals = t->reals;
 
@@ -252,11 +264,8 @@ void sl_depthwise_round(const struct sl_depthwise_line *line, float factor, uint
                 __m512i steps[VECTORS];
 
 #pragma GCC unroll 4
-                for (int q = 0; q < VECTORS; q++) {
-                        __m512 value = _mm512_mul_ps(_mm512_loadu_ps(reals + 16 * q), unit);
-
-                        steps[q] = _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(value, least), far));
-                }
+                for (int q = 0; q < VECTORS; q++)
+                        steps[q] = round_reals(_mm512_loadu_ps(reals + 16 * q), factor);
                 _mm512_mask_storeu_epi8(y, lanes_of(t), _mm512_permutexvar_epi32(order, bytes_of(t, steps)));
         }
 }

@@ -52,6 +52,8 @@ struct sl_depthwise_line {
         float least, most;
         uint8_t low, high, sign; /* as in gemm/dot_tile.h */
         int16_t zero;
+        bool hard_swish; /* of the real numbers; bytes are of that, times @unit, and nothing fits then */
+        float unit;
 };
 
 void sl_depthwise_line(const struct sl_depthwise_line *line);

@@ -50,7 +50,8 @@ static inline int64_t chunks_of(const struct sl_dot_depth *d)
  */
 struct shape {
         enum sl_dot_kind kind;
-        bool has_addend, whole;
+        enum sl_dot_last last;
+        bool whole;
         int vectors;
 };
 
@@ -68,7 +69,7 @@ SL_DOT_INLINE void finish_tile(const struct sl_amx_panel *p, const struct shape 
         const int64_t at = tile->row * p->y_stride * (s.kind == SL_DOT_BYTES ? 1 : (int64_t)sizeof(float));
 
         f->y = (char *)p->y + at;
-        f->addend = s.has_addend ? (const char *)p->addend + at : NULL;
+        f->addend = s.last == SL_DOT_ADDEND ? (const char *)p->addend + at : NULL;
         f->left = p->height;
 }
 
@@ -81,7 +82,7 @@ SL_DOT_INLINE void fetch_results(const struct sl_amx_panel *p, const struct shap
                 return;
         for (int64_t i = 0; i < 2; i++) {
                 __builtin_prefetch(f->y + next + i * row_bytes, 1);
-                if (s.has_addend)
+                if (s.last == SL_DOT_ADDEND)
                         _mm_prefetch(f->addend + next + i * row_bytes, _MM_HINT_T0);
         }
 }
@@ -101,11 +102,11 @@ SL_DOT_INLINE void finish_rows(const struct sl_dot_result *r, const struct sl_am
 #pragma GCC unroll 4
         for (int i = 0; i < 2 * s.vectors; i++)
                 sums[i] = _mm512_load_si512(f->sums + i / s.vectors * SL_DOT_PANEL + i % s.vectors * SL_DOT_LANES);
-        sl_dot_store(r, &t, 2, s.vectors, sums);
+        sl_dot_store(r, &t, 2, s.vectors, sums, s.last);
         fetch_results(p, s, f, row_bytes);
         f->sums += 2 * SL_DOT_PANEL;
         f->y += 2 * row_bytes;
-        f->addend += s.has_addend ? 2 * row_bytes : 0;
+        f->addend += s.last == SL_DOT_ADDEND ? 2 * row_bytes : 0;
         f->left -= 2;
         if (f->left <= 0 && f->behind) {
                 f->sums += TILE_SUMS - (p->height + 1) / 2 * 2 * SL_DOT_PANEL;
@@ -279,34 +280,35 @@ SL_DOT_INLINE void run_panel(
 }
 
 /* A function each, so that the way of a row to where it is stored has few branches. */
-#define DEFINE_PANEL(name, what, adds)                                                                                             \
+#define DEFINE_PANEL(name, what, last)                                                                                             \
         static void name##_panel(const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_amx_panel *p)        \
         {                                                                                                                          \
                 struct sl_dot_result known = *r;                                                                                   \
                                                                                                                                    \
                 known.kind = what;                                                                                                 \
-                known.has_addend = adds;                                                                                           \
                 if (p->n_columns == SL_DOT_PANEL)                                                                                  \
-                        run_panel(d, &known, p, (struct shape){what, adds, true, 2});                                              \
+                        run_panel(d, &known, p, (struct shape){what, last, true, 2});                                              \
                 else if (p->n_columns > SL_DOT_LANES)                                                                              \
-                        run_panel(d, &known, p, (struct shape){what, adds, false, 2});                                             \
+                        run_panel(d, &known, p, (struct shape){what, last, false, 2});                                             \
                 else                                                                                                               \
-                        run_panel(d, &known, p, (struct shape){what, adds, false, 1});                                             \
+                        run_panel(d, &known, p, (struct shape){what, last, false, 1});                                             \
         }
 
-DEFINE_PANEL(sums, SL_DOT_SUMS, false)
-DEFINE_PANEL(bytes, SL_DOT_BYTES, false)
-DEFINE_PANEL(added_bytes, SL_DOT_BYTES, true)
-DEFINE_PANEL(reals, SL_DOT_REALS, false)
-DEFINE_PANEL(added_reals, SL_DOT_REALS, true)
+DEFINE_PANEL(sums, SL_DOT_SUMS, SL_DOT_NOTHING)
+DEFINE_PANEL(bytes, SL_DOT_BYTES, SL_DOT_NOTHING)
+DEFINE_PANEL(added_bytes, SL_DOT_BYTES, SL_DOT_ADDEND)
+DEFINE_PANEL(swished_bytes, SL_DOT_BYTES, SL_DOT_HARD_SWISH)
+DEFINE_PANEL(reals, SL_DOT_REALS, SL_DOT_NOTHING)
+DEFINE_PANEL(added_reals, SL_DOT_REALS, SL_DOT_ADDEND)
+DEFINE_PANEL(swished_reals, SL_DOT_REALS, SL_DOT_HARD_SWISH)
 
 void sl_amx_panel(const struct sl_dot_depth *depth, const struct sl_dot_result *result, const struct sl_amx_panel *panel)
 {
-        static void (*const panels[][2])(const struct sl_dot_depth *, const struct sl_dot_result *, const struct sl_amx_panel *) = {
-                [SL_DOT_SUMS] = {sums_panel, sums_panel},
-                [SL_DOT_BYTES] = {bytes_panel, added_bytes_panel},
-                [SL_DOT_REALS] = {reals_panel, added_reals_panel},
+        static void (*const panels[][3])(const struct sl_dot_depth *, const struct sl_dot_result *, const struct sl_amx_panel *) = {
+                [SL_DOT_SUMS] = {sums_panel, sums_panel, sums_panel},
+                [SL_DOT_BYTES] = {bytes_panel, added_bytes_panel, swished_bytes_panel},
+                [SL_DOT_REALS] = {reals_panel, added_reals_panel, swished_reals_panel},
         };
 
-        panels[result->kind][result->has_addend](depth, result, panel);
+        panels[result->kind][sl_dot_last_of(result)](depth, result, panel);
 }

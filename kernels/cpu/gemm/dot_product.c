@@ -202,10 +202,12 @@ static void choose_result(struct dot_product *p)
                 (struct sl_dot_result){.has_addend = e->addend_dtype != SL_DTYPE_NONE, .sign = sign, .addend_sign = addend_sign};
         if (p->result.has_addend && (bytes != adds_bytes || (bytes && e->activation)))
                 return;
-        p->result.kind = bytes && !e->activation ? SL_DOT_BYTES : SL_DOT_REALS;
+        p->result.hard_swish = e->activation == SL_ACT_HARD_SWISH && !p->result.has_addend;
+        p->result.unit = e->y_factor;
+        p->result.kind = bytes && (!e->activation || p->result.hard_swish) ? SL_DOT_BYTES : SL_DOT_REALS;
         p->result.least = bytes ? -INFINITY : e->low;
         p->result.most = bytes ? INFINITY : e->high;
-        p->function = (struct sl_cpu_epilogue){.activation = e->activation, .act_a = e->act_a};
+        p->function = (struct sl_cpu_epilogue){.activation = p->result.hard_swish ? SL_ACT_NONE : e->activation, .act_a = e->act_a};
         if (!bytes)
                 return;
         p->result.zero = (int16_t)(e->y_zero + (float)sign);
@@ -332,7 +334,8 @@ static bool fill_columns(const struct dot_product *p, const struct sl_binding *b
 {
         const float *scales = binding->inputs[2];
         const int32_t *bias = p->epilogue.has_bias ? binding->inputs[3] : NULL;
-        float unit = p->result.kind == SL_DOT_BYTES ? p->epilogue.y_factor : 1.0f;
+        bool steps = p->result.kind == SL_DOT_BYTES && !p->result.hard_swish;
+        float unit = steps ? p->epilogue.y_factor : 1.0f;
         bool fits = true;
 
         for (int64_t i = 0; i < panel->n_columns; i++) {
@@ -341,7 +344,7 @@ static bool fill_columns(const struct dot_product *p, const struct sl_binding *b
 
                 memcpy(&sum, panel->weights + i * (int64_t)sizeof(sum), sizeof(sum));
                 fits = fits && own <= p->epilogue.bias_limit && own >= -p->epilogue.bias_limit &&
-                       (p->result.kind == SL_DOT_REALS || fabsf(factor) <= FACTOR_MAX);
+                       (!steps || fabsf(factor) <= FACTOR_MAX);
                 panel->columns.starts[i] = (int32_t)((uint32_t)own - (uint32_t)(sum * p->zero));
                 panel->columns.factors[i] = factor;
         }

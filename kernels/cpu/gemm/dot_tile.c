@@ -47,70 +47,60 @@ SL_DOT_INLINE void sum_rows(const struct sl_dot_depth *d, const struct sl_dot_ti
                 }
 }
 
-SL_DOT_INLINE void run_tile(
-        const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_dot_tile *t, const int n, const int v)
-{
-        __m512i sums[2 * SL_DOT_ROWS];
+typedef void tile_function(const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_dot_tile *t);
 
-        sum_rows(d, t, n, v, sums);
-        sl_dot_store(r, t, n, v, sums);
-}
-
-/* A last row stands in for those that are missed. */
-#define DEFINE_TILE(n)                                                                                                             \
-        static void tile_##n(const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_dot_tile *t)             \
+/* A function each, so that sums stay in registers on a way with few branches. A last row stands in for those that are missed. */
+#define DEFINE_TILE(name, n, v, last)                                                                                              \
+        static void name##_##n(const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_dot_tile *t)           \
         {                                                                                                                          \
-                run_tile(d, r, t, n, 2);                                                                                           \
-        }                                                                                                                          \
-        static void narrow_tile_##n(const struct sl_dot_depth *d, const struct sl_dot_result *r, const struct sl_dot_tile *t)      \
-        {                                                                                                                          \
-                run_tile(d, r, t, n, 1);                                                                                           \
+                __m512i sums[(n) * (v)];                                                                                           \
+                                                                                                                                   \
+                sum_rows(d, t, n, v, sums);                                                                                        \
+                sl_dot_store(r, t, n, v, sums, last);                                                                              \
         }
 
-DEFINE_TILE(1)
-DEFINE_TILE(2)
-DEFINE_TILE(4)
-DEFINE_TILE(6)
-DEFINE_TILE(8)
-DEFINE_TILE(10)
-DEFINE_TILE(12)
-DEFINE_TILE(14)
+#define DEFINE_TILES(name, v, last)                                                                                                \
+        DEFINE_TILE(name, 1, v, last)                                                                                              \
+        DEFINE_TILE(name, 2, v, last)                                                                                              \
+        DEFINE_TILE(name, 4, v, last)                                                                                              \
+        DEFINE_TILE(name, 6, v, last)                                                                                              \
+        DEFINE_TILE(name, 8, v, last)                                                                                              \
+        DEFINE_TILE(name, 10, v, last)                                                                                             \
+        DEFINE_TILE(name, 12, v, last)                                                                                             \
+        DEFINE_TILE(name, 14, v, last)                                                                                             \
+        static tile_function *const name[] = {name##_1, name##_2, name##_4, name##_6, name##_8, name##_10, name##_12, name##_14};
+
+DEFINE_TILES(plain, 2, SL_DOT_NOTHING)
+DEFINE_TILES(narrow, 1, SL_DOT_NOTHING)
+DEFINE_TILES(added, 2, SL_DOT_ADDEND)
+DEFINE_TILES(narrow_added, 1, SL_DOT_ADDEND)
+DEFINE_TILES(swished, 2, SL_DOT_HARD_SWISH)
+DEFINE_TILES(narrow_swished, 1, SL_DOT_HARD_SWISH)
 
 void sl_dot_tile(const struct sl_dot_depth *depth, const struct sl_dot_result *result, const struct sl_dot_tile *tile)
 {
-        static void (*const tiles[][8])(const struct sl_dot_depth *, const struct sl_dot_result *, const struct sl_dot_tile *) = {
-                {narrow_tile_1, narrow_tile_2, narrow_tile_4, narrow_tile_6, narrow_tile_8, narrow_tile_10, narrow_tile_12,
-                        narrow_tile_14},
-                {tile_1, tile_2, tile_4, tile_6, tile_8, tile_10, tile_12, tile_14},
-        };
+        static tile_function *const *const tiles[][2] = {[SL_DOT_NOTHING] = {narrow, plain},
+                [SL_DOT_ADDEND] = {narrow_added, added},
+                [SL_DOT_HARD_SWISH] = {narrow_swished, swished}};
 
-        tiles[tile->n_columns > SL_DOT_LANES][tile->n_rows / 2 + (tile->n_rows > 1 && tile->n_rows % 2)](depth, result, tile);
-}
-
-#define FAR 1e6f /* from any byte, in steps, and inside of what 32 bits hold */
-
-/* NaN becomes the least. */
-static __m512i round_reals(float factor, const float *reals)
-{
-        __m512 value = _mm512_mul_ps(_mm512_loadu_ps(reals), _mm512_set1_ps(factor));
-
-        return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(value, _mm512_set1_ps(-FAR)), _mm512_set1_ps(FAR)));
+        tiles[sl_dot_last_of(result)][tile->n_columns > SL_DOT_LANES][tile->n_rows / 2 + (tile->n_rows > 1 && tile->n_rows % 2)](
+                depth, result, tile);
 }
 
 void sl_dot_round(const struct sl_dot_result *result, float factor, const float *reals, int64_t rows, int64_t columns, uint8_t *y,
         int64_t y_stride)
 {
-        const __mmask32 there = (__mmask32)((1ull << columns) - 1);
         __m512i steps[4], bytes;
 
         for (int64_t row = 0; row < rows; row += 2, reals += 2 * SL_DOT_PANEL, y += 2 * y_stride) {
                 bool both = row + 1 < rows;
 
                 for (int i = 0; i < 4; i++)
-                        steps[i] = i < 2 || both ? round_reals(factor, reals + i * SL_DOT_LANES) : _mm512_setzero_si512();
+                        steps[i] = i < 2 || both ? sl_dot_round_reals(_mm512_loadu_ps(reals + i * SL_DOT_LANES), factor)
+                                                 : _mm512_setzero_si512();
                 bytes = sl_dot_bytes_of(result, result->saturates, steps);
-                _mm256_mask_storeu_epi8(y, there, _mm512_castsi512_si256(bytes));
-                if (both)
-                        _mm256_mask_storeu_epi8(y + y_stride, there, _mm512_extracti64x4_epi64(bytes, 1));
+                for (int i = 0; i < 2 + 2 * both; i++)
+                        sl_dot_store_row(y + i / 2 * y_stride + i % 2 * SL_DOT_LANES, sl_dot_part_of(bytes, i),
+                                columns - i % 2 * SL_DOT_LANES);
         }
 }

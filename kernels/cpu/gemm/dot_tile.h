@@ -41,6 +41,8 @@ struct sl_dot_result {
         bool saturates;                      /* all of that is what saturation to uint8 does */
         float addend_scale, addend_constant; /* in steps of the result */
         float least, most;                   /* of reals */
+        bool hard_swish;                     /* of the sums times their factors; without an addend */
+        float unit;                          /* bytes of that: times this */
 };
 
 /* A panel's columns: what their sums begin with, and the factor of each. */

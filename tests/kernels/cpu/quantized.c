@@ -95,6 +95,11 @@ static const char *const own[] = {
         "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=0.01 y_zero=9 packed nhwc positive",
         "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=0.01 y_zero=9 packed nhwc positive +swish",
         "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=900 y_zero=-9 to=3 packed nhwc positive +hardswish",
+        "QuantizedConv 1x16x14x13:uint8 16x16x3x3:int8 16 16:int32 pads=1,1,1,1 to=1 packed nhwc positive +hardswish",
+        "QuantizedConv 1x16x14x13:uint8 24x16x3x3:int8 24 24:int32 pads=1,1,1,1 y_scale=900 y_zero=7 packed nhwc positive "
+        "+hardswish",
+        "QuantizedConv 1x16x14x14:uint8 64x16x1x1:int8 64 64:int32 y_scale=900 packed nhwc positive +hardswish",
+        "QuantizedConv 1x16x14x14:uint8 64x16x1x1:int8 64 64:int32 to=1 packed nhwc positive +residual",
         "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=900 addend_scale=700 addend_zero=-5 to=3 packed nhwc "
         "positive +residual +relu",
         "QuantizedConv 2x40x14x14:uint8 40x1x3x3:int8 40 40:int32 pads=1,1,1,1 group=40 x_zero=50 y_scale=99 packed nhwc positive",
