@@ -545,12 +545,13 @@ struct starling_allotment {
 
 /*
  * The workers of all models that @allotments name become these, while they serve; other models keep theirs. New workers are ready
- * before old ones leave, and the memory of all of them is promised first. It holds until another allocation is applied or the
- * runtime ends; @n 0: as the configuration says. Returns when the old workers have left.
+ * before old ones leave, and the memory of all of them is promised first. It holds for each until another one names it or the
+ * runtime ends; @n 0: as the configuration says, of all. Returns when the old workers have left.
  *
- * Return: 0; otherwise nothing has changed, with the runtime's text: -EINVAL a model, a device or a batch size that there is none;
- * -E2BIG more than 64 workers of a model, or 4096 in all; -ENOMEM what they need and what there is; -EBUSY models are being loaded,
- * or another allocation is being applied; -EIO a worker does not start; -EPERM; -EPIPE; -ECHILD
+ * Return: 0; otherwise nothing has changed (with @n 0: the workers of one model have not), with the runtime's text: -EINVAL a
+ * model, a device or a batch size that there is none; -E2BIG more than 64 workers of a model, those that are there until the new
+ * ones come among them, or 4096 in all; -ENOMEM what they need and what there is; -EBUSY models are being loaded, or another
+ * allocation is being applied; -EIO a worker does not start; -EPERM; -EPIPE; -ECHILD
  */
 STARLING_API int starling_admin_apply(
         struct starling_client *client, const struct starling_allotment *allotments, uint32_t n, struct starling_error *error);

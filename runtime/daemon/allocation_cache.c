@@ -125,3 +125,20 @@ int sl_allocation_cache_find(const char *directory, const char *name, struct sl_
                 read_origin(fd, ret_origin);
         return sl_allocation_read(file, ret_allocation, error);
 }
+
+int sl_allocation_cache_remove(const char *directory, const char *name, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int folder = -1;
+        char path[PATH_MAX];
+        int r = find_folder(directory, path, error);
+
+        if (r == 0 && access(path, F_OK) < 0)
+                return 0;
+        r = r < 0 ? r : sl_cache_folder_open(path, false, &folder, error);
+        if (r < 0)
+                return r;
+        r = sl_cache_folder_remove(folder, name);
+        if (r == -ENOENT)
+                return 0;
+        return r < 0 ? sl_error_set(error, -r, "\"%s/%s\": %s", path, name, strerrordesc_np(-r)) : 1;
+}

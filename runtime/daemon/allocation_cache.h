@@ -31,3 +31,6 @@ int sl_allocation_cache_put(const char *directory, const char *name, const struc
  */
 int sl_allocation_cache_find(const char *directory, const char *name, struct sl_allocation **ret_allocation,
         char ret_origin[SL_ALLOCATION_ORIGIN_BYTES], struct sl_error *error);
+
+/* There is nothing under that name any more. Return: 1: there was; 0: there was nothing; -errno with text. */
+int sl_allocation_cache_remove(const char *directory, const char *name, struct sl_error *error);

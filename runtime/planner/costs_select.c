@@ -52,8 +52,8 @@ static bool name_is_free(const struct sl_costs *costs, const uint32_t *devices, 
         return true;
 }
 
-static int device_select(const struct sl_costs *costs, const uint32_t *devices, const uint32_t *copies, uint32_t at,
-        struct sl_costs *made, struct sl_error *error)
+static void device_select(
+        const struct sl_costs *costs, const uint32_t *devices, const uint32_t *copies, uint32_t at, struct sl_costs *made)
 {
         struct sl_cost_device *device = &made->devices[at];
         uint32_t number = copies[at] + 1;
@@ -63,13 +63,10 @@ static int device_select(const struct sl_costs *costs, const uint32_t *devices, 
         device->memory_bytes = costs->devices[device->memory_of].memory_bytes;
         device->memory_of = new_memory_of(costs, devices, copies, made->n_devices, at);
         if (number == 1)
-                return 0;
-        if (strlen(name) > 50)
-                return sl_error_set(error, EINVAL, "costs: device \"%s\" again: its name has more than 50 bytes", name);
+                return;
         do
                 snprintf(device->name, sizeof(device->name), "%.50s.%u", name, number++);
         while (!name_is_free(costs, devices, at, made));
-        return 0;
 }
 
 static void class_select(const struct sl_costs *costs, uint32_t class_index, const uint32_t *models, const struct sl_costs *made)
@@ -102,7 +99,7 @@ int sl_costs_select(const struct sl_costs *costs, const uint32_t *devices, uint3
         if (!copies)
                 r = sl_error_set(error, ENOMEM, "costs: out of memory");
         for (uint32_t d = 0; d < n_devices && r == 0; d++)
-                r = device_select(costs, devices, copies, d, made, error);
+                device_select(costs, devices, copies, d, made);
         r = r < 0 ? r : sl_costs_check(made, error);
         if (r < 0) {
                 sl_costs_free(made);

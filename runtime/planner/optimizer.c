@@ -106,7 +106,10 @@ static int matrices_try(struct sl_search *search, const struct sl_optimizer_opti
         return r;
 }
 
-/* WFD; where it finds no room, or a model without that batch size, smaller ones. What fails with all is told of the first. */
+/*
+ * WFD; where it finds no room, or a model without that batch size, smaller ones, and models first that few devices may run. What
+ * fails with all is told of the first.
+ */
 static int start_find(const struct sl_problem *problem, uint32_t default_batch, struct sl_matrix *matrix, struct sl_error *error)
 {
         const struct sl_costs *costs = problem->costs;
@@ -115,9 +118,22 @@ static int start_find(const struct sl_problem *problem, uint32_t default_batch, 
         if (r != -ENOSPC)
                 return r;
         for (uint32_t b = costs->n_batches; b-- > 0;)
-                if (costs->batches[b] <= default_batch && sl_worst_fit_within(problem, costs->batches[b], matrix, NULL) == 0)
-                        return 0;
+                for (int choosy = 0; choosy < 2 && costs->batches[b] <= default_batch; choosy++)
+                        if (sl_worst_fit_within(problem, costs->batches[b], choosy, matrix, NULL) == 0)
+                                return 0;
         return r;
+}
+
+/* Where the greedy ways find no room there may be some all the same. What fails is told of WFD. */
+static int start_search(
+        struct sl_search *search, const struct sl_optimizer_options *options, struct sl_matrix *matrix, struct sl_error *error)
+{
+        int r = start_find(search->problem, options->default_batch, matrix, error);
+        double score;
+
+        if (r != -ENOSPC || sl_exhaustive_matrices(search->problem) > options->exhaustive_max)
+                return r;
+        return sl_exhaustive(search, options->exhaustive_max, matrix, &score, NULL) == 0 ? 0 : r;
 }
 
 int sl_optimize(struct sl_search *search, const struct sl_optimizer_options *options, struct sl_matrix *matrix,
@@ -131,7 +147,7 @@ int sl_optimize(struct sl_search *search, const struct sl_optimizer_options *opt
 
         inner.progress = relay_progress;
         inner.context = &relay;
-        r = r < 0 ? r : start_find(search->problem, options->default_batch, matrix, error);
+        r = r < 0 ? r : start_search(&inner, options, matrix, error);
         r = r < 0 ? r : sl_search_score(&inner, matrix, &optimum.worst_fit_score, error);
         optimum.score = optimum.greedy_score = optimum.worst_fit_score;
         r = r < 0 ? r : matrices_try(&inner, options, matrix, &optimum, error);

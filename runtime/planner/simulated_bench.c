@@ -11,6 +11,8 @@
 
 #define NODES      8
 #define POWERS     (NODES + 1) /* of a pair: at the nodes, and their integral */
+#define EXACT      (2 * NODES - 1) /* the degree up to which they are */
+#define HALVINGS   8               /* of the interval, beyond it */
 #define ROUNDS_MAX 200
 #define CLOSE      1e-9
 
@@ -70,11 +72,36 @@ static void workers_collect(struct simulated_bench *bench, const struct sl_matri
                                 worker_add(bench, d, m, sl_matrix_batch(matrix, d, m));
 }
 
+/*
+ * Beside many others, or pairs that cost much, the integrand is next to nothing but close to 1: half of what is left, and half of
+ * that, are integrated by themselves.
+ */
+static double speed_beside_many(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
+{
+        const struct worker *worker = &bench->workers[w];
+        double speed = 0, begin = 0, width = 0.5;
+
+        for (int part = 0; part <= HALVINGS; part++, begin += width, width /= part < HALVINGS ? 2 : 1)
+                for (int i = 0; i < NODES; i++) {
+                        double at = begin + node_at[i] * width, product = 1;
+
+                        for (uint32_t v = first; v < last; v++) {
+                                const double *power = pair_powers(bench, worker->device, worker->model, bench->workers[v].model);
+                                double more = 1 / power[NODES] - 1, busy = bench->models[bench->workers[v].model].busy;
+
+                                if (v != w)
+                                        product *= 1 - busy * (1 - (more == 1 ? at : pow(at, more)));
+                        }
+                        speed += node_weight[i] * width * product;
+                }
+        return speed;
+}
+
 /* Of worker @w among those from @first to @last on its device. */
 static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
 {
         const struct worker *worker = &bench->workers[w];
-        double product[NODES] = {1, 1, 1, 1, 1, 1, 1, 1}, speed = 0;
+        double product[NODES] = {1, 1, 1, 1, 1, 1, 1, 1}, speed = 0, degree = 0;
 
         if (last - first == 1)
                 return 1;
@@ -88,9 +115,12 @@ static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint
                 const double *power = pair_powers(bench, worker->device, worker->model, bench->workers[v].model);
                 double busy = bench->models[bench->workers[v].model].busy;
 
+                degree += v != w ? 1 / power[NODES] - 1 : 0;
                 for (int i = 0; v != w && i < NODES; i++)
                         product[i] *= 1 - busy * (1 - power[i]);
         }
+        if (degree > EXACT)
+                return speed_beside_many(bench, w, first, last);
         for (int i = 0; i < NODES; i++)
                 speed += node_weight[i] * product[i];
         return speed;

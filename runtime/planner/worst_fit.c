@@ -10,6 +10,7 @@
 
 struct object {
         uint32_t model, batch;
+        uint32_t devices; /* that may run it, where those of few come first */
         uint64_t bytes;
 };
 
@@ -36,6 +37,8 @@ static int compare_objects(const void *a, const void *b)
 {
         const struct object *x = a, *y = b;
 
+        if (x->devices != y->devices)
+                return x->devices < y->devices ? -1 : 1;
         if (x->bytes != y->bytes)
                 return x->bytes > y->bytes ? -1 : 1;
         return x->model < y->model ? -1 : 1;
@@ -121,12 +124,13 @@ static void pins_put(const struct sl_problem *problem, struct sl_matrix *matrix)
                         matrix->entries[i] = problem->pinned[i];
 }
 
-static bool may_run(const struct sl_problem *problem, uint32_t model, uint32_t batch)
+static uint32_t devices_of(const struct sl_problem *problem, uint32_t model, uint32_t batch)
 {
+        uint32_t n = 0;
+
         for (uint32_t d = 0; d < problem->costs->n_devices; d++)
-                if (sl_problem_allows(problem, d, model, batch))
-                        return true;
-        return false;
+                n += sl_problem_allows(problem, d, model, batch);
+        return n;
 }
 
 static uint32_t batch_within(const struct sl_problem *problem, uint32_t model, uint32_t most)
@@ -135,7 +139,7 @@ static uint32_t batch_within(const struct sl_problem *problem, uint32_t model, u
         uint32_t best = 0;
 
         for (uint32_t b = 0; b < costs->n_batches && (!best || costs->batches[b] <= most); b++)
-                if (may_run(problem, model, costs->batches[b]))
+                if (devices_of(problem, model, costs->batches[b]))
                         best = costs->batches[b];
         return best ? best : costs->batches[0];
 }
@@ -164,11 +168,12 @@ int sl_worst_fit(const struct sl_problem *problem, uint32_t default_batch, struc
         if (!objects)
                 return sl_error_set(error, ENOMEM, "allocation: out of memory");
         for (uint32_t m = 0; m < costs->n_models; m++)
-                objects[m] = (struct object){m, default_batch, model_bytes(costs, m, default_batch)};
+                objects[m] = (struct object){m, default_batch, 0, model_bytes(costs, m, default_batch)};
         return objects_put(problem, objects, matrix, error);
 }
 
-int sl_worst_fit_within(const struct sl_problem *problem, uint32_t batch, struct sl_matrix *matrix, struct sl_error *error)
+int sl_worst_fit_within(
+        const struct sl_problem *problem, uint32_t batch, bool choosy_first, struct sl_matrix *matrix, struct sl_error *error)
 {
         const struct sl_costs *costs = problem->costs;
         SL_CLEANUP(sl_cleanup_free) struct object *objects = malloc(costs->n_models * sizeof(*objects));
@@ -178,7 +183,7 @@ int sl_worst_fit_within(const struct sl_problem *problem, uint32_t batch, struct
         for (uint32_t m = 0; m < costs->n_models; m++) {
                 uint32_t own = batch_within(problem, m, batch);
 
-                objects[m] = (struct object){m, own, model_bytes(costs, m, own)};
+                objects[m] = (struct object){m, own, choosy_first ? devices_of(problem, m, own) : 0, model_bytes(costs, m, own)};
         }
         return objects_put(problem, objects, matrix, error);
 }

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_error;
@@ -27,9 +28,10 @@ int sl_worst_fit(const struct sl_problem *problem, uint32_t default_batch, struc
 
 /*
  * WFD where each model has a batch size of its own: the largest of at most @batch that some device may run, else the smallest of
- * all. Not in the paper. Return: as above, but -EINVAL.
+ * all. @choosy_first: models that few devices may run go before larger ones. Not in the paper. Return: as above, but -EINVAL.
  */
-int sl_worst_fit_within(const struct sl_problem *problem, uint32_t batch, struct sl_matrix *matrix, struct sl_error *error);
+int sl_worst_fit_within(
+        const struct sl_problem *problem, uint32_t batch, bool choosy_first, struct sl_matrix *matrix, struct sl_error *error);
 
 /* SL_DEFAULT_BATCH where it is allowed, else the smallest size. */
 uint32_t sl_worst_fit_batch(const struct sl_problem *problem);

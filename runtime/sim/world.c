@@ -70,7 +70,7 @@ int sl_sim_world_check(const struct sl_sim_world *world)
                      is_within(world->n_workers, SL_SIM_WORKERS_MAX) && is_within(world->n_ensembles, SL_SIM_MODELS_MAX) &&
                      is_within(world->n_requests, SL_SIM_RECORDS_MAX) && is_within(world->n_segments, SL_SIM_RECORDS_MAX) &&
                      is_within(world->n_clients, SL_SIM_CLIENTS_MAX) && is_within(world->jobs_max, SL_SIM_JOBS_MAX) &&
-                     is_within(world->n_classes, world->n_lets) && lets_hold(world);
+                     is_within(world->n_classes, SL_SIM_LETS_MAX) && lets_hold(world);
 
         for (uint32_t i = 0; holds && i < world->n_workers; i++)
                 holds = worker_holds(world, &world->workers[i]);

@@ -216,3 +216,16 @@ Test(costs, one_more_of_a_selection_has_a_name_that_is_free)
         sl_costs_free(two);
         sl_costs_free(costs);
 }
+
+Test(costs, one_more_of_a_device_with_a_long_name_has_a_name)
+{
+        struct sl_costs *costs = plain_fleet(1, 1), *made = NULL;
+        struct sl_error error = {""};
+
+        memset(costs->devices[0].name, 'g', SL_COST_NAME_BYTES - 1);
+        cr_assert_eq(sl_costs_select(costs, (uint32_t[]){0, 0, 0}, 3, (uint32_t[]){0}, 1, &made, &error), 0, "%s", error.text);
+        cr_expect_str_neq(made->devices[1].name, made->devices[2].name);
+        cr_expect_eq(strncmp(made->devices[1].name, costs->devices[0].name, 50), 0);
+        sl_costs_free(made);
+        sl_costs_free(costs);
+}

@@ -263,6 +263,36 @@ Test(optimizer, begins_with_smaller_batches_where_the_default_has_no_room_or_no_
         sl_costs_free(costs);
 }
 
+/* WFD gives the large model the device that the other one needs, and packs five that fit in one way only. */
+Test(optimizer, finds_room_where_worst_fit_finds_none)
+{
+        static const uint64_t weights[] = {300, 300, 200, 200, 200};
+        struct sl_costs *costs = plain_fleet(1, 2);
+        struct sl_problem problem = {.costs = costs};
+
+        costs->models[0].weights_bytes = 1000;
+        costs->models[1].weights_bytes = 900;
+        costs->devices[0].memory_bytes = 1080;
+        for (uint32_t b = 0; b < 3; b++)
+                sl_costs_cell(costs, 0, 1, b)->latency_ns = 0;
+        cr_expect_eq(optimize_once(&problem, 0, 1), 8);
+        sl_costs_free(costs);
+        costs = plain_fleet(2, 5);
+        problem.costs = costs;
+        costs->devices[0].memory_bytes = 2 * (300 + 80);
+        costs->devices[1].memory_bytes = 3 * (200 + 80);
+        for (uint32_t m = 0; m < 5; m++) {
+                costs->models[m].weights_bytes = weights[m];
+                for (uint32_t b = 0; b < 3; b++)
+                        sl_costs_cell(costs, 0, m, b)->latency_ns = 0;
+                for (uint32_t b = 1; b < 3; b++)
+                        sl_costs_cell(costs, 1, m, b)->latency_ns = 0;
+        }
+        cr_expect_eq(optimize_once(&problem, 0, 1), 8);
+        cr_expect_eq(optimize_once(&problem, 1, 4), 8);
+        sl_costs_free(costs);
+}
+
 Test(optimizer, gives_no_model_more_workers_than_it_may_have)
 {
         struct sl_costs *costs = plain_fleet(3, 1);

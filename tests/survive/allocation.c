@@ -215,6 +215,67 @@ Test(allocation, holds_until_the_configuration_is_asked_for)
         cr_expect_null(strstr(workers_of("lenet"), "4@"), "%s", workers_of("lenet"));
 }
 
+/* Another model's allocation takes nothing from it. */
+Test(allocation, of_one_model_holds_when_another_has_one)
+{
+        struct starling_error error = {""};
+
+        start("");
+        cr_assert_eq(APPLY(&error, {"lenet", "cpu:0", 4}), 0, "%s", error.text);
+        cr_assert_eq(APPLY(&error, {"mlp", "cpu:0", 2}), 0, "%s", error.text);
+        kill(world.pid, SIGHUP);
+        world_expect_log(&world, "event=reload");
+        cr_expect_eq(starling_admin_reload(admin, "resnet", NULL), 0, "after the hangup");
+        cr_expect_str_eq(workers_of("lenet"), "4@0");
+        cr_expect_str_eq(workers_of("mlp"), "2@0");
+        cr_assert_eq(apply(NULL, 0, &error), 0, "%s", error.text);
+        cr_expect_null(
+                strstr(workers_of("lenet"), "4@0"), "the configuration's are there when it has answered: %s", workers_of("lenet"));
+        cr_expect_null(strstr(workers_of("mlp"), "2@0"), "%s", workers_of("mlp"));
+}
+
+/* Those that are there until the new ones come count as well: whoever asks hears that, also of the configuration. */
+Test(allocation, of_more_workers_than_there_may_be_is_told_and_left_by_way_of_fewer)
+{
+        struct starling_allotment many[64];
+        struct starling_error error = {""};
+
+        start("");
+        for (int i = 0; i < 64; i++)
+                many[i] = (struct starling_allotment){"lenet", "cpu:0", 1};
+        cr_assert_eq(apply(many, 60, &error), 0, "%s", error.text);
+        for (int i = 0; i < 64; i++)
+                many[i].batch = 2;
+        cr_expect_eq(apply(many, 20, &error), -E2BIG, "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "20 workers more, beside 60 that are there until those come: a model has at most 64"),
+                "%s", error.text);
+        cr_assert_eq(APPLY(&error, {"mlp", "cpu:0", 2}), 0, "%s", error.text);
+        for (int i = 0; i < 64; i++)
+                many[i].batch = 1;
+        cr_assert_eq(apply(many, 64, &error), 0, "%s", error.text);
+        cr_expect_eq(apply(NULL, 0, &error), -E2BIG, "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "beside 64 that are there"), "%s", error.text);
+        cr_assert_eq(APPLY(&error, {"lenet", "cpu:0", 1}), 0, "%s", error.text);
+        cr_assert_eq(apply(NULL, 0, &error), 0, "%s", error.text);
+        cr_expect_null(strstr(workers_of("lenet"), "1@0"), "%s", workers_of("lenet"));
+}
+
+/* What a start refuses a hangup refuses as well. */
+Test(allocation, of_a_file_with_a_size_that_there_is_none_changes_nothing_at_a_hangup)
+{
+        char yaml[256];
+
+        write_file("models: [lenet]\nrows: [{device: 'cpu:0', batches: [4]}]\n");
+        snprintf(yaml, sizeof(yaml), "allocation: %s\n", file);
+        start(yaml);
+        cr_expect_str_eq(workers_of("lenet"), "4@0");
+        write_file("models: [lenet]\nrows: [{device: 'cpu:0', batches: [3]}]\n");
+        kill(world.pid, SIGHUP);
+        world_expect_log(
+                &world, "event=workers-not-changed model=lenet version=1 cause=\"a worker of batch 3: its plan has powers of two");
+        cr_expect_str_eq(workers_of("lenet"), "4@0");
+}
+
 /* One line each, and everything stays. */
 Test(allocation, that_cannot_be_is_refused_and_changes_nothing)
 {

@@ -75,6 +75,9 @@ grep -q "^kept .*in $folder/cache/starling\$" "$folder/out" || wrong "it is not 
 grep -q -- '--again searches again' "$folder/out" || wrong "the same question is searched again: $(<"$folder/out")"
 "$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 --objective latency --load 1 >"$folder/out" 2>/dev/null
 grep -q '^benches ' "$folder/out" || wrong "another question has the answer to the first: $(<"$folder/out")"
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 --objective devices --load 1e9 >"$folder/out" 2>"$folder/err" &&
+        wrong "what carries no such load is an answer: $(<"$folder/out")"
+grep -q 'no allocation was found that carries 1e+09 samples a second: at most [0-9.]*$' "$folder/err" || wrong "too much load: $(<"$folder/err")"
 "$starling" cache list | grep -q 'allocation' || wrong "the cache does not list it: $("$starling" cache list)"
 
 # Also when the repository is named from where the runtime is.
@@ -131,4 +134,14 @@ last() {
 [[ $(last "$folder/wrong.yaml") == *'device "cpu:1023": core 1023 is not among'* ]] || wrong "$(last "$folder/wrong.yaml")"
 printf 'models: [what]\nrows: [{device: cpu, batches: [1]}]\n' >"$folder/wrong.yaml"
 [[ $(last "$folder/wrong.yaml") == *'model "what" is in no repository'* ]] || wrong "$(last "$folder/wrong.yaml")"
+
+# What was computed is measured for whoever wants that; what turns out to be worse than nothing waits for no start.
+rm -f "$folder/cache/starling/"*.allocation
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 >"$folder/out" 2>/dev/null
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 1 >"$folder/out" 2>/dev/null
+grep -q '^measured ' "$folder/out" || wrong "what was computed is an answer: $(<"$folder/out")"
+if grep -q 'it is not better' "$folder/out"; then
+        grep -q 'what was kept before is removed' "$folder/out" || wrong "what is worse is kept: $(<"$folder/out")"
+        compgen -G "$folder/cache/starling/*.allocation" && wrong "what is worse than nothing is kept"
+fi
 exit "$status"

@@ -79,7 +79,8 @@ static const char command_apply_text[] =
         "the first of them starts: where it does not suffice, or one cannot start, everything stays as it was. Returns when the "
         "old workers have left.\n"
         "\n"
-        "It holds until another allocation is applied, the configuration is asked for again (--configured), or the runtime ends. "
+        "It holds for each model until another allocation names it, the configuration is asked for again (--configured), or the "
+        "runtime ends. "
         "`starling optimize -o FILE` writes such files, and `allocation: FILE` in starling-config(5), or `starling serve "
         "--allocation FILE`, begins with one:\n"
         "\n"
@@ -88,7 +89,8 @@ static const char command_apply_text[] =
         "      - {device: 'cpu:0', batches: [8, 0]}\n"
         "      - {device: 'cpu:1', batches: [0, 1+1+16]}\n"
         "\n"
-        "A device is cpu (all cores of workers), a core cpu:2, or a let cpu:0-1+4; for models whose device is a GPU, gpu:1 or a let "
+        "A device is cpu (all cores of workers), a core cpu:2, or a let cpu:0-1+4; for models whose device is a GPU, gpu:1 or a "
+        "let "
         "gpu:1/50%. Batch sizes are powers of two up to the model's "
         "batch_max, or that. Only administrators may: see access.admins in starling-config(5).";
 

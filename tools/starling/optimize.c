@@ -6,6 +6,7 @@
  */
 #include "allocation_file.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "bound.h"
 #include "command.h"
@@ -28,7 +29,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define LOOK_RUNS 1024 /* benches between two looks at the signal */
+#define LOOK_NS (50 * SL_NS_PER_MS) /* between two looks at the signal */
 
 SL_DEFINE_CLEANUP(struct sl_matrix *, sl_matrix_free)
 SL_DEFINE_CLEANUP(struct sl_bench *, sl_bench_free)
@@ -37,7 +38,7 @@ SL_DEFINE_CLEANUP(struct sl_allocation *, sl_allocation_free)
 struct view {
         int interrupts; /* a signalfd */
         bool terminal, stopped;
-        uint64_t looks;
+        uint64_t looked_ns;
         double shown;
 };
 
@@ -56,10 +57,12 @@ static bool view_progress(void *context, const struct sl_search *search, const s
 {
         struct view *view = context;
         struct signalfd_siginfo info;
+        uint64_t now_ns = sl_clock_ns();
 
         (void)best;
-        if (view->looks++ % LOOK_RUNS)
+        if (view->looked_ns && now_ns - view->looked_ns < LOOK_NS)
                 return !view->stopped;
+        view->looked_ns = now_ns;
         view->stopped = view->stopped || read(view->interrupts, &info, sizeof(info)) == sizeof(info);
         if (view->terminal || score > view->shown)
                 fprintf(stderr, "%s%" PRIu64 " benches, best %.6g%s", view->terminal ? "\r" : "", search->bench->runs, score,
@@ -78,15 +81,17 @@ static double memory_of(const struct sl_problem *problem, const struct sl_matrix
         return bytes;
 }
 
-/* The smaller one of the two bounds; where there is no CBC the other. */
+/* The smaller one of the two bounds; where there is no CBC, or somebody waits for the end, the other. */
 static void bound_print(const struct sl_problem *problem, const struct sl_optimum *optimum, double throughput)
 {
         double bound = optimum->bound, solved;
-        bool cbc = sl_bound_throughput(problem, &solved, NULL) == 0;
+        bool cbc = !optimum->stopped && sl_bound_throughput(problem, &solved, NULL) == 0;
 
         bound = cbc ? fmin(bound, solved) : bound;
         printf("bound       %.1f samples a second, %s\n", bound,
-                cbc ? "device time and memory, CBC" : "device time; CBC is not installed");
+                cbc                ? "device time and memory, CBC"
+                : optimum->stopped ? "device time"
+                                   : "device time; CBC is not installed");
         printf("gap         %.2f %%%s\n", optimum->exhaustive ? 0 : fmax(0, 1 - throughput / bound) * 100,
                 optimum->exhaustive ? ", all matrices were tried" : "");
 }
@@ -99,6 +104,18 @@ static int allocation_print(const struct sl_costs *costs, const struct sl_matrix
                 return sl_error_set(error, ENOMEM, "out of memory");
         sl_allocation_print(stdout, allocation);
         return 0;
+}
+
+/* A load that is too much for the best of all is no answer. */
+static int load_check(const struct sl_search *search, const struct sl_matrix *matrix, struct sl_error *error)
+{
+        struct sl_bench_result result;
+        int r = sl_bench_run(search->bench, matrix, &search->calibration, &result, error);
+
+        if (r < 0 || search->objective == SL_MAX_THROUGHPUT || search->calibration.load < result.throughput)
+                return r;
+        return sl_error_set(error, ERANGE, "no allocation was found that carries %.6g samples a second: at most %.1f",
+                search->calibration.load, result.throughput);
 }
 
 static int answer_print(const struct optimize_task *task, struct sl_search *search, const struct sl_matrix *matrix,
@@ -174,6 +191,16 @@ static void confirmed_print(const struct confirmed *confirmed)
                 printf("            it is not better than what is configured, %.1f: nothing is kept\n", confirmed->configured);
 }
 
+static struct sl_optimizer_options options_of(const struct optimize_wish *wish, const struct sl_search *search)
+{
+        struct sl_optimizer_options options = sl_optimizer_defaults(search);
+
+        options.seed = wish->seed;
+        options.starts = wish->starts ? wish->starts : options.starts;
+        options.benches = wish->benches ? wish->benches : options.benches;
+        return options;
+}
+
 static int search_run(const struct optimize_wish *wish, const struct optimize_task *task, const struct optimize_ensemble *ensemble,
         struct view *view, struct found *found, struct sl_error *error)
 {
@@ -185,24 +212,34 @@ static int search_run(const struct optimize_wish *wish, const struct optimize_ta
         if (r < 0)
                 return r;
         struct sl_search search = {&task->problem, ranking, {.load = wish->load}, wish->objective, view_progress, view};
-        struct sl_optimizer_options options = sl_optimizer_defaults(&search);
-        options.seed = wish->seed;
-        options.starts = wish->starts ? wish->starts : options.starts;
-        options.benches = wish->benches ? wish->benches : options.benches;
+        struct sl_optimizer_options options = options_of(wish, &search);
         r = sl_optimize(&search, &options, found->matrix, &found->optimum, error);
         if (view->terminal)
                 fputs("\r\033[K", stderr);
         r = r < 0 ? r : confirm(wish, task, ensemble, &search, found, error);
         search.bench = bench;
+        r = r < 0 ? r : load_check(&search, found->matrix, error);
         r = r < 0 ? r : answer_print(task, &search, found->matrix, &found->optimum, error);
         if (r < 0)
                 return r;
         confirmed_print(&found->confirmed);
+        return 0;
+}
+
+/* What other devices, models and batch sizes would change. */
+static int explain(const struct optimize_wish *wish, const struct optimize_task *task, struct view *view, const struct found *found,
+        struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_bench_free) struct sl_bench *bench = NULL;
+        int r = sl_simulated_bench_new(&task->problem, &bench, error);
+
+        if (r < 0)
+                return r;
         view->terminal = false;
         view->shown = INFINITY;
-        return wish->explain && !found->optimum.stopped
-                       ? optimize_explain(task, &search, &options, found->matrix, found->optimum.score, error)
-                       : 0;
+        struct sl_search search = {&task->problem, bench, {.load = wish->load}, wish->objective, view_progress, view};
+        struct sl_optimizer_options options = options_of(wish, &search);
+        return optimize_explain(task, &search, &options, found->matrix, found->optimum.score, error);
 }
 
 /* ---- what is kept of it ---- */
@@ -210,8 +247,11 @@ static int search_run(const struct optimize_wish *wish, const struct optimize_ta
 /* What an answer depends on, beside what the cache's name for it says. */
 static void origin_begin(const struct optimize_wish *wish, const struct optimize_ensemble *ensemble, char *ret_origin)
 {
-        snprintf(ret_origin, SL_ALLOCATION_ORIGIN_BYTES, "%s: %s at %g a second, headroom %g, on %.160s, profiles %016" PRIx64 ": ",
-                ensemble->name, sl_objective_names[wish->objective], wish->load, wish->headroom, ensemble->rows, ensemble->digest);
+        snprintf(ret_origin, SL_ALLOCATION_ORIGIN_BYTES,
+                "%s: %s at %.15g a second, headroom %.15g, on %.160s, profiles %016" PRIx64 ", seed %" PRIu64
+                ", starts %u, benches %" PRIu64 ": ",
+                ensemble->name, sl_objective_names[wish->objective], wish->load, wish->headroom, ensemble->rows, ensemble->digest,
+                (uint64_t)wish->seed, (uint32_t)wish->starts, (uint64_t)wish->benches);
 }
 
 /* What nobody wanted to be confirmed is kept as it was computed; what was to be, only if it was. */
@@ -230,6 +270,16 @@ static int kept_print(struct sl_error *error)
         return r;
 }
 
+/* What was kept before is no better than this, which is worse than nothing. */
+static int forget(const struct optimize_ensemble *ensemble, struct sl_error *error)
+{
+        int r = sl_allocation_cache_remove(NULL, ensemble->cache_name, error);
+
+        if (r > 0)
+                puts("            what was kept before is removed");
+        return r < 0 ? r : 0;
+}
+
 /* Of a search that ended by itself; what was pinned or forbidden is nobody else's wish. */
 static int keep(const struct optimize_wish *wish, const struct optimize_task *task, const struct optimize_ensemble *ensemble,
         const struct found *found, struct sl_error *error)
@@ -238,8 +288,10 @@ static int keep(const struct optimize_wish *wish, const struct optimize_task *ta
         char origin[SL_ALLOCATION_ORIGIN_BYTES];
         size_t used;
 
-        if (wish->n_pins || wish->forbid || found->optimum.stopped || !is_confirmed(&found->confirmed))
+        if (wish->n_pins || wish->forbid || found->optimum.stopped)
                 return 0;
+        if (!is_confirmed(&found->confirmed))
+                return found->confirmed.n && !found->confirmed.interrupted ? forget(ensemble, error) : 0;
         if (sl_allocation_of(task->costs, found->matrix, &allocation) < 0)
                 return sl_error_set(error, ENOMEM, "out of memory");
         origin_begin(wish, ensemble, origin);
@@ -252,6 +304,15 @@ static int keep(const struct optimize_wish *wish, const struct optimize_task *ta
         return r < 0 ? r : kept_print(error);
 }
 
+/* Whoever wants to have measured what was computed wants another answer. */
+static bool is_answer(const struct optimize_wish *wish, const char *kept)
+{
+        static const char computed[] = " computed";
+        size_t length = strlen(kept), n = sizeof(computed) - 1;
+
+        return !wish->confirm || length < n || strcmp(kept + length - n, computed) != 0;
+}
+
 /* An answer to the same question, out of the cache. Return: 1; 0 there is none; -errno. */
 static int recall(const struct optimize_wish *wish, const struct optimize_ensemble *ensemble, struct sl_error *error)
 {
@@ -259,11 +320,11 @@ static int recall(const struct optimize_wish *wish, const struct optimize_ensemb
         char origin[SL_ALLOCATION_ORIGIN_BYTES], kept[SL_ALLOCATION_ORIGIN_BYTES];
         struct sl_error damage = {""};
 
-        if (wish->again || wish->n_pins || wish->forbid || wish->explain)
+        if (wish->again || wish->n_pins || wish->forbid || wish->explain || wish->baselines)
                 return 0;
         origin_begin(wish, ensemble, origin);
         if (sl_allocation_cache_find(NULL, ensemble->cache_name, &allocation, kept, &damage) < 0 ||
-                strncmp(kept, origin, strlen(origin)) != 0)
+                strncmp(kept, origin, strlen(origin)) != 0 || !is_answer(wish, kept))
                 return 0;
         sl_allocation_print(stdout, allocation);
         printf("kept        %s (--again searches again)\n", kept);
@@ -286,6 +347,8 @@ static int optimize(
                 r = answer_write(wish->output, task.costs, found.matrix, error);
         if (r == 0 && ensemble)
                 r = keep(wish, &task, ensemble, &found, error);
+        if (r == 0 && wish->explain && !found.optimum.stopped)
+                r = explain(wish, &task, view, &found, error);
         sl_matrix_free(found.matrix);
         optimize_task_deinit(&task);
         return r;

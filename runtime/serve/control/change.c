@@ -131,6 +131,8 @@ static int allotment_check(struct sl_registry *r, struct sl_allotment *allotment
 
         if (!served)
                 return sl_error_set(error, EINVAL, "no model \"%s\" is loaded", allotment->model);
+        if (served->own.spec.refused)
+                return sl_error_set(error, EINVAL, "model \"%s\": %s", allotment->model, served->own.spec.refused);
         if (!served->own.spec.path)
                 return sl_error_set(error, EINVAL, "\"%s\" is an ensemble: its members have workers", allotment->model);
         if (served->state != SL_SERVED_READY || served->load || served->resize)
@@ -178,23 +180,52 @@ static int start_all(struct sl_registry *r, struct sl_change *change, struct sl_
         return 0;
 }
 
-/* What the configuration said last is what the next reload brings. */
+/* What the configuration said last is what the next reload brings. Whoever asks hears when the workers are there. */
 static int configured_again(struct sl_registry *r, uint64_t asker, struct sl_error *error)
 {
+        struct sl_change *in_force = r->in_force;
         int result;
 
-        r->in_force = sl_change_free(r->in_force);
+        r->in_force = NULL;
+        r->configured = (struct sl_configured){.asker = asker};
         result = sl_registry_sync(r, error);
-        if (result == 0)
-                r->options.answer(r->options.context, asker, 0, "as configured");
-        return result;
+        if (result < 0) {
+                r->in_force = in_force;
+                r->configured.asker = 0;
+                return result;
+        }
+        sl_change_free(in_force);
+        return 0;
+}
+
+void sl_change_note_failure(struct sl_registry *r, int status, const char *text)
+{
+        if (!r->configured.asker || r->configured.status)
+                return;
+        r->configured.status = status;
+        snprintf(r->configured.why.text, sizeof(r->configured.why.text), "%s", text);
+}
+
+/* All models have the workers that the configuration says, or stay as they are. */
+static void advance_configured(struct sl_registry *r)
+{
+        uint64_t asker = r->configured.asker;
+
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && asker; i++)
+                if (r->served[i].resize)
+                        return;
+        if (!asker)
+                return;
+        r->configured.asker = 0;
+        r->options.answer(
+                r->options.context, asker, r->configured.status, r->configured.status ? r->configured.why.text : "as configured");
 }
 
 int sl_change_begin(struct sl_registry *r, struct sl_change *draft, uint64_t asker, struct sl_error *error)
 {
         int result = 0;
 
-        if (r->change) {
+        if (r->change || r->configured.asker) {
                 sl_change_free(draft);
                 return sl_error_set(error, EBUSY, "another allocation is being applied");
         }
@@ -227,6 +258,24 @@ static void report(struct sl_registry *r, const struct sl_change *change, int le
         sl_account_log(r->options.accounts, NULL, level, event, fields.text);
 }
 
+/* What was applied to models that the new one does not name holds on. */
+static void carry_over(struct sl_change *in_force, struct sl_change *change)
+{
+        struct sl_allotment **link = in_force ? &in_force->allotments : NULL;
+
+        while (link && *link) {
+                struct sl_allotment *a = *link;
+
+                if (allotment_of(change, a->model)) {
+                        link = &a->next;
+                        continue;
+                }
+                *link = a->next;
+                a->next = change->allotments;
+                change->allotments = a;
+        }
+}
+
 static void end_change(struct sl_registry *r, int status, const char *text)
 {
         struct sl_change *change = r->change;
@@ -236,6 +285,7 @@ static void end_change(struct sl_registry *r, int status, const char *text)
                 status < 0 ? text : NULL);
         r->options.answer(r->options.context, change->asker, status, text);
         if (status == 0) {
+                carry_over(r->in_force, change);
                 sl_change_free(r->in_force);
                 r->in_force = change;
         } else {
@@ -268,6 +318,7 @@ void sl_change_advance(struct sl_registry *r)
         bool starting;
         int n = change ? advance_all(r, change, &starting, &error) : 1;
 
+        advance_configured(r);
         if (n < 0) {
                 undo(r, change, NULL);
                 end_change(r, n, error.text);

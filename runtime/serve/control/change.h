@@ -7,8 +7,8 @@
  *                                               +-- one cannot start: all that are new leave again, and nothing has changed
  *
  * The memory of all new workers is promised before the first of them starts; those that are too many leave once all new ones of all
- * models are ready. What is in force goes before what the configuration says, until another takes its place, or the configuration
- * is asked for again. Control thread only; nothing waits.
+ * models are ready. What is in force for a model goes before what the configuration says, until another one names the model, or the
+ * configuration is asked for again. Control thread only; nothing waits.
  */
 #pragma once
 
@@ -48,9 +48,13 @@ struct sl_change *sl_change_free(struct sl_change *change);
 /*
  * Takes @draft in any case; NULL: as the configuration says. Return: 0: who asks is answered later; -errno with text, and nothing
  * has changed: -EINVAL a model that is none or has no workers, or a batch size that it has not; -EBUSY workers come or go already;
- * -ENOMEM with the numbers; -EAGAIN, -EMFILE.
+ * -E2BIG more workers than a model may have, with those that are there until the new ones come; -ENOMEM with the numbers; -EAGAIN,
+ * -EMFILE.
  */
 int sl_change_begin(struct sl_registry *registry, struct sl_change *draft, uint64_t asker, struct sl_error *error);
+
+/* A model stays as it is while the configuration's workers come: whoever asked for those hears of the first. */
+void sl_change_note_failure(struct sl_registry *registry, int status, const char *text);
 
 /* Goes on with what has begun. */
 void sl_change_advance(struct sl_registry *registry);

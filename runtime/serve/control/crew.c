@@ -336,7 +336,8 @@ static int hire(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint3
         int r;
 
         if (crew->n + n > SL_WORKERS_MAX)
-                return sl_error_set(error, EBUSY, "%u workers more, beside %u that have not left yet: %u are the limit", n, crew->n,
+                return sl_error_set(error, E2BIG,
+                        "%u workers more, beside %u that are there until those come: a model has at most %u", n, crew->n,
                         SL_WORKERS_MAX);
         r = sl_crew_start_some(crew, wishes, n, NULL, true, false, error);
         while (r < 0 && crew->n > before)
@@ -383,6 +384,7 @@ int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct
         struct sl_worker_set fit;
         int r = crew_fit(crew, set, &fit, error);
 
+        r = r < 0 ? r : sl_crew_check(crew, &fit, error);
         if (r < 0)
                 return r;
         compare(crew, &fit, &difference);

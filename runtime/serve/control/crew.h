@@ -134,8 +134,8 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
 
 /*
  * Of a model that serves: these workers are wanted. Those that are missing start, with memory for all of them; those that are too
- * many leave once the others are ready (sl_crew_advance), at once where nobody starts. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE
- * with text: nothing is changed.
+ * many leave once the others are ready (sl_crew_advance), at once where nobody starts. Return: 0; as sl_crew_check(); -ENOMEM,
+ * -E2BIG, -EAGAIN, -EMFILE with text: nothing is changed.
  */
 int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error);
 

@@ -14,9 +14,17 @@
 #pragma once
 
 #include "account.h"
+#include "base/error.h"
 #include "bundles.h"
 #include "registry.h"
 #include "served.h"
+
+/* Workers as the configuration says, which somebody asked for. */
+struct sl_configured {
+        uint64_t asker; /* 0: nobody */
+        int status;     /* of the first model that stays as it is */
+        struct sl_error why;
+};
 
 struct sl_registry {
         struct sl_registry_options options;
@@ -30,6 +38,7 @@ struct sl_registry {
         struct sl_model *loaded;    /* all models that have workers */
         struct sl_change *change;   /* under way; NULL: none */
         struct sl_change *in_force; /* NULL: what the configuration says */
+        struct sl_configured configured;
         uint64_t looked_ns;         /* when it was last looked which cores there are */
         uint64_t due_ns;            /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
 };

@@ -4,6 +4,7 @@
 #include "account.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "change.h"
 #include "crew.h"
 #include "model.h"
 #include "names.h"
@@ -35,6 +36,7 @@ static void resize_failed(struct sl_registry *r, struct sl_served *served, int s
         sl_crew_undo(served->model->crew);
         served->own.spec.workers = served->model->crew->wanted;
         sl_names_report(r, 0, "workers-not-changed", served, text);
+        sl_change_note_failure(r, status, text);
         sl_names_answer(r, served, status, text);
 }
 

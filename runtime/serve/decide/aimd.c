@@ -33,6 +33,7 @@ uint32_t sl_policy_aimd(
         return g.n;
 }
 
+/* A batch is full that has no room for another like it: requests of several samples seldom come to exactly the largest one. */
 void sl_aimd_learn(
         struct sl_batching_state *state, const struct sl_batching *batching, uint32_t samples, uint32_t batch_max, uint64_t ns)
 {
@@ -40,7 +41,7 @@ void sl_aimd_learn(
 
         if (ns > batching->latency_ms * SL_NS_PER_MS)
                 today *= 0.9;
-        else if (samples >= (uint32_t)today && today + 1 <= batch_max)
+        else if (2.0 * samples > today && today + 1 <= batch_max)
                 today += 1;
         state->batch_max = today > 1 ? today : 1;
 }

@@ -105,15 +105,16 @@ static uint32_t run_largest(struct round *r, const uint64_t idle[CLASSES])
 
 static void run_smallest(struct round *r)
 {
-        for (uint32_t class = 0; class < CLASSES && r->n < r->max; class ++) {
-                uint32_t worker = r->idle[class] ? (uint32_t)__builtin_ctzll(r->idle[class]) : 0;
-                uint64_t samples = r->pending < batch_of(r, class) ? r->pending : batch_of(r, class);
+        for (uint32_t class = 0; class < CLASSES && r->n < r->max; class ++)
+                for (uint64_t left = r->idle[class]; left; left &= left - 1) {
+                        uint32_t worker = (uint32_t)__builtin_ctzll(left);
+                        uint64_t samples = r->pending < batch_of(r, class) ? r->pending : batch_of(r, class);
 
-                if (!r->idle[class] || !r->starts[r->view->workers[worker].let])
-                        continue;
-                run(r, class, worker, (uint32_t)samples);
-                return;
-        }
+                        if (!r->starts[r->view->workers[worker].let])
+                                continue;
+                        run(r, class, worker, (uint32_t)samples);
+                        return;
+                }
 }
 
 static bool is_alive(const struct round *r)

@@ -156,6 +156,22 @@ Test(policies, an_engine_without_a_worker_of_one_does_not_wait_for_ever)
         table_deinit(&t);
 }
 
+/* On the let of the first of its size something else has begun. */
+Test(policies, an_idle_worker_of_n_ebird_takes_what_waits_wherever_it_is)
+{
+        struct table t;
+
+        table_init(&t, SL_POLICY_n_ebird);
+        add_workers(&t, 2, (const uint32_t[]){2, 2});
+        t.view.workers[1].let = 1;
+        t.view.n_lets = 2;
+        t.view.starts_max[0] = 0;
+        t.view.starts_max[1] = 1;
+        wait_for(&t, 1, 0);
+        expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{1, 1}});
+        table_deinit(&t);
+}
+
 Test(policies, a_batch_of_n_ebird_is_the_largest_power_of_two_that_fits_a_slice)
 {
         struct table t;
@@ -354,6 +370,32 @@ Test(policies, aimd_grows_by_one_and_shrinks_by_a_tenth)
                 sl_batching_learn(&t.state, &t.batching, 32, 32, 1 * MS);
         cr_expect_leq(t.state.batch_max, 32);
         table_deinit(&t);
+}
+
+/* Requests of several samples fill no batch to the last sample, and it grows all the same: each job that is decided keeps the
+ * objective. */
+Test(policies, aimd_grows_with_requests_of_any_size)
+{
+        for (uint32_t samples = 2; samples <= 9; samples++) {
+                uint32_t most = 0;
+
+                for (uint32_t round = 0; round < 100; round++) {
+                        struct table t;
+                        static struct sl_batching_state state;
+
+                        table_init(&t, SL_POLICY_aimd);
+                        add_worker(&t, 64);
+                        for (uint32_t i = 0; i < 64; i++)
+                                wait_for(&t, samples, 0);
+                        t.state = round ? state : (struct sl_batching_state){.batch_max = 1};
+                        cr_assert_eq(decide(&t, 0), 1);
+                        most = t.decisions[0].samples;
+                        sl_batching_learn(&t.state, &t.batching, most, 64, 1 * MS);
+                        state = t.state;
+                        table_deinit(&t);
+                }
+                cr_expect_gt(most + samples, 64, "requests of %u: %u samples", samples, most);
+        }
 }
 
 Test(policies, nobody_learns_of_a_job_but_aimd)
