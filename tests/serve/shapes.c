@@ -3,6 +3,7 @@
  * A model whose inputs have open dimensions beside the batch: each request brings its sizes, which are compiled when they are asked
  * for. A runtime in this process.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "builder.h"
 #include "plan_cache.h"
@@ -425,6 +426,41 @@ static void expect_scaled(struct scene *s, uint32_t samples, uint32_t size, floa
         cr_assert_eq(infer(s, samples, size, &done), 0, "%s", s->service.log);
         for (uint32_t i = 0; i < samples * size * DEPTH; i++)
                 cr_assert_eq(y[i], scale * x[i]);
+}
+
+/* Two requests at once: the first one's sizes take the place of those that the second one wants. */
+Test(shapes, that_are_wanted_again_while_they_make_room_are_loaded_again, .timeout = 60)
+{
+        static const uint32_t pairs[][2] = {{5, 3}, {4, 5}, {3, 4}};
+        struct starling_tensor outputs[2];
+        struct starling_completion done[2];
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        start(&s);
+        for (uint32_t i = 0; i < 2; i++)
+                cr_assert_eq(starling_tensor_alloc(s.client, STARLING_F32, 3, (uint32_t[]){8, 16, 3}, &outputs[i]), 0);
+        expect_scaled(&s, 1, 3, 2);
+        expect_scaled(&s, 1, 4, 2);
+        for (uint32_t round = 0; round < 6; round++) {
+                for (uint32_t i = 0; i < 2; i++) {
+                        struct starling_request wanted = request(&s, 1, pairs[round % 3][i]);
+
+                        wanted.outputs = &outputs[i];
+                        wanted.user_data = i;
+                        cr_assert_eq(starling_submit(s.queue, &wanted, NULL), 0);
+                }
+                for (int n = 0; n < 2;) {
+                        int more = starling_wait(s.queue, done, 2, 20 * SL_NS_PER_SECOND);
+
+                        cr_assert_gt(more, 0, "%s", s.service.log);
+                        for (int i = 0; i < more; i++)
+                                cr_expect_eq(done[i].status, 0, "round %u: request %u: %d\n%s", round, (uint32_t)done[i].user_data,
+                                        done[i].status, s.service.log);
+                        n += more;
+                }
+        }
+        end(&s);
 }
 
 Test(shapes, sizes_share_the_weights_of_the_first, .timeout = 60)

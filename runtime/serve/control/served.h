@@ -67,6 +67,10 @@ struct sl_served {
         uint32_t uid;
         uint32_t open;
         int64_t sizes[SL_SYMBOLS_MAX];
+        struct {
+                bool wanted; /* while it drains: somebody has asked for the same sizes again */
+                uint32_t open, uid;
+        } again;
 };
 
 /* Copies a spec with everything that it points to. */

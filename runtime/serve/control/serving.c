@@ -57,13 +57,12 @@ void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
         sl_stats_model_remove(r->options.stats, &ensemble->counting);
         sl_stats_queue_remove(r->options.stats, ensemble->shown);
         if (served->ensemble == ensemble) {
-                bool was_of_another = served->orphan;
-                uint32_t open = served->open;
+                const struct sl_served gone = *served;
 
                 served->ensemble = NULL;
                 sl_serving_clear(r, served);
-                if (was_of_another)
-                        sl_sizes_prepare_again(r, open);
+                if (gone.is_shape)
+                        sl_sizes_gone(r, &gone);
         }
         sl_ensemble_free(ensemble);
 }

@@ -127,7 +127,7 @@ static void prepare_own_sizes(struct sl_registry *r, struct sl_served *open)
         result = want_shape(r, open, sizes, &served, &error);
         if (result == 0)
                 serve_own_sizes(r, open, served);
-        else if (result != -EBUSY) /* those of the model before have not gone: sl_sizes_prepare_again() */
+        else if (result != -EBUSY) /* those of the model before have not gone: sl_sizes_gone() */
                 sl_names_report(r, 1, "shape-not-loaded", open, error.text);
 }
 
@@ -148,7 +148,7 @@ void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
         }
 }
 
-void sl_sizes_prepare_again(struct sl_registry *r, uint32_t index)
+static void prepare_again(struct sl_registry *r, uint32_t index)
 {
         struct sl_served *open = &r->served[index];
 
@@ -181,6 +181,34 @@ static int check_share(const struct sl_registry *r, uint32_t uid, struct sl_erro
                                  held, SL_CATALOGUE_MODELS, SL_CATALOGUE_MODELS - taken);
 }
 
+/* They are just going, as others were wanted, or with the model before: who asks waits until they have. */
+static bool wait_until_gone(struct sl_registry *r, struct sl_served *open, const int64_t *sizes, uint32_t uid)
+{
+        struct sl_model_spec spec;
+        struct sl_served *there;
+        char name[SL_MODEL_NAME_BYTES];
+
+        if (sl_shape_spec(spec_of(open), open->model->info, sizes, name, &spec, NULL) < 0)
+                return false;
+        there = sl_names_find(r, name);
+        if (!there || !there->is_shape || there->state != SL_SERVED_DRAINING)
+                return false;
+        there->again.wanted = true;
+        there->again.open = open->index;
+        there->again.uid = uid;
+        return true;
+}
+
+void sl_sizes_gone(struct sl_registry *r, const struct sl_served *gone)
+{
+        const struct sl_served *open = &r->served[gone->again.open];
+
+        if (gone->orphan)
+                prepare_again(r, gone->open);
+        if (gone->again.wanted && open->state == SL_SERVED_READY && open->ensemble && open->ensemble->open && open->model)
+                sl_sizes_wanted(r, open->ensemble, gone->sizes, gone->again.uid);
+}
+
 void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const int64_t *sizes, uint32_t uid)
 {
         struct sl_served *open = open_of(r, ensemble), *served;
@@ -192,6 +220,8 @@ void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const 
         result = check_share(r, uid, &error);
         if (result == 0)
                 result = want_shape(r, open, sizes, &served, &error);
+        if (result == -EBUSY && wait_until_gone(r, open, sizes, uid))
+                return;
         if (result < 0) {
                 sl_names_report_to(r, sl_account_find(r->options.accounts, uid), 1, "shape-not-loaded", open, error.text);
                 sl_sizes_failed(r, open->index, sizes, result, false, error.text);

@@ -19,8 +19,8 @@ void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t 
 /* The sizes that the configuration names; whoever advances the registry starts them. */
 void sl_sizes_prepare(struct sl_registry *registry, struct sl_served *open);
 
-/* A size of the model before has gone, under whose name there may be one to prepare. @index: of the open one. */
-void sl_sizes_prepare_again(struct sl_registry *registry, uint32_t index);
+/* A size has gone, under whose name there may be one to prepare, or one that was asked for meanwhile. @gone: as it was. */
+void sl_sizes_gone(struct sl_registry *registry, const struct sl_served *gone);
 
 /* Events of the dispatcher. */
 void sl_sizes_wanted(struct sl_registry *registry, struct sl_ensemble *ensemble, const int64_t *sizes, uint32_t uid);
