@@ -34,7 +34,21 @@ struct copy {
 /* A fill copies its own beginning, no more of it than stays in that cache. A multiple of every element's size. */
 #define FILL_BYTES 4096
 
+/* The channels of an image, side by side: to[i][j] = from[j][i] for so few j that a row of them is no loop. */
+#define DEFINE_WEAVE(name, type, columns)                                                                                          \
+        SL_CPU_CLONES static void weave_##columns##_##name(                                                                        \
+                int64_t rows, type *restrict to, const type *restrict from, int64_t from_column)                                   \
+        {                                                                                                                          \
+                for (int64_t i = 0; i < rows; i++)                                                                                 \
+                        for (int64_t j = 0; j < (columns); j++)                                                                    \
+                                to[i * (columns) + j] = from[i + j * from_column];                                                 \
+        }
+
 #define DEFINE_MOVES(name, type)                                                                                                   \
+        DEFINE_WEAVE(name, type, 2)                                                                                                \
+        DEFINE_WEAVE(name, type, 3)                                                                                                \
+        DEFINE_WEAVE(name, type, 4)                                                                                                \
+                                                                                                                                   \
         static void turn_tile_##name(                                                                                              \
                 int64_t rows, int64_t columns, type *to, int64_t to_row, const type *from, int64_t from_column)                    \
         {                                                                                                                          \
@@ -46,6 +60,12 @@ struct copy {
         /* to[i][j] = from[j][i] */                                                                                                \
         static void turn_##name(int64_t rows, int64_t columns, type *to, int64_t to_row, const type *from, int64_t from_column)    \
         {                                                                                                                          \
+                if (columns == to_row && columns == 2)                                                                             \
+                        return weave_2_##name(rows, to, from, from_column);                                                        \
+                if (columns == to_row && columns == 3)                                                                             \
+                        return weave_3_##name(rows, to, from, from_column);                                                        \
+                if (columns == to_row && columns == 4)                                                                             \
+                        return weave_4_##name(rows, to, from, from_column);                                                        \
                 for (int64_t i = 0; i < rows; i += TILE)                                                                           \
                         for (int64_t j = 0; j < columns; j += TILE)                                                                \
                                 turn_tile_##name(rows - i < TILE ? rows - i : TILE, columns - j < TILE ? columns - j : TILE,       \
