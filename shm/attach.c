@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdalign.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -130,6 +132,35 @@ static int refuse(struct fd_list *list, int result)
         return result;
 }
 
+static uint64_t receive_limit_ns(int socket)
+{
+        struct timeval limit = {0};
+        socklen_t bytes = sizeof(limit);
+
+        if (getsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, &bytes) < 0)
+                return 0;
+        return (uint64_t)limit.tv_sec * SL_NS_PER_SECOND + (uint64_t)limit.tv_usec * 1000;
+}
+
+/* A signal begins the socket's time limit anew: who gets them again and again waits for no more than one limit and one of them. */
+static ssize_t receive_in_time(int socket, struct msghdr *header, int flags)
+{
+        uint64_t until_ns = 0;
+
+        for (;;) {
+                ssize_t n = recvmsg(socket, header, flags);
+
+                if (n >= 0 || errno != EINTR)
+                        return n;
+                if (until_ns && sl_clock_ns() >= until_ns) {
+                        errno = EAGAIN;
+                        return -1;
+                }
+                if (!until_ns && receive_limit_ns(socket))
+                        until_ns = sl_clock_ns() + receive_limit_ns(socket);
+        }
+}
+
 int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds, uint32_t fds_max, uint32_t *ret_n_fds, int flags)
 {
         struct sl_message message;
@@ -140,9 +171,7 @@ int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds,
         struct fd_list list = {.n = 0};
         ssize_t n;
 
-        do
-                n = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
+        n = receive_in_time(socket, &header, flags | MSG_CMSG_CLOEXEC);
         if (n < 0)
                 return socket_result(errno);
         collect_fds(&header, &list);

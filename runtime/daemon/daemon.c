@@ -46,6 +46,7 @@ struct daemon {
         struct sl_compile_zygote *zygote; /* NULL: none */
         struct sl_config *config;         /* of the start, never replaced: options of the runtime point into it */
         struct sl_log log;
+        _Atomic uint32_t log_dropped;
         char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         struct sl_thread_cores thread_cores;
         struct sl_core_claims *claims;
@@ -621,6 +622,7 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
         struct daemon daemon = {.options = options, .log = {.fd = STDERR_FILENO, .level = SL_LOG_INFO}, .signals = -1};
         int result;
 
+        daemon.log.dropped = &daemon.log_dropped;
         daemon.cached.log = &daemon.log;
         result = start(&daemon, error);
 

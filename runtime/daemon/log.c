@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log.h"
 
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,13 +22,19 @@ static size_t write_time(char *ret_text, size_t bytes)
         return used + (size_t)snprintf(ret_text + used, bytes - used, ".%06ldZ", now.tv_nsec / 1000);
 }
 
-void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields)
+/* A pipe says so while it takes a whole line. Where that cannot be told, the write itself says what is wrong. */
+static bool has_room(int fd)
+{
+        struct pollfd file = {.fd = fd, .events = POLLOUT};
+
+        return poll(&file, 1, 0) != 0;
+}
+
+static void write_line(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields)
 {
         char line[SL_LOG_LINE_BYTES];
-
-        if (level > log->level)
-                return;
         size_t used = write_time(line, sizeof(line));
+
         used += (size_t)snprintf(
                 line + used, sizeof(line) - used, " %s event=%s%s%s", level_names[level], event, *fields ? " " : "", fields);
         if (used > sizeof(line) - 2)
@@ -37,4 +46,25 @@ void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char 
         line[used++] = '\n';
         ssize_t written = write(log->fd, line, used);
         (void)written; /* there is nowhere to complain to */
+}
+
+void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields)
+{
+        char lines[32];
+        uint32_t dropped;
+
+        if (level > log->level)
+                return;
+        if (!has_room(log->fd)) {
+                atomic_fetch_add_explicit(log->dropped, 1, memory_order_relaxed); /* a number, and nothing beside it */
+                return;
+        }
+        dropped = atomic_exchange_explicit(log->dropped, 0, memory_order_relaxed);
+        snprintf(lines, sizeof(lines), "lines=%u", dropped);
+        if (dropped)
+                write_line(log, SL_LOG_WARNING, "log-dropped", lines);
+        if (dropped && !has_room(log->fd))
+                atomic_fetch_add_explicit(log->dropped, 1, memory_order_relaxed);
+        else
+                write_line(log, level, event, fields);
 }

@@ -4,8 +4,9 @@
  *
  *     2026-05-01T12:00:00.123456Z info event=client-attached client=3 uid=1000 label="my app"
  *
- * A line is one write() of at most SL_LOG_LINE_BYTES, so that lines of several threads do not mix. Threads: any; the struct is
- * immutable after its initialisation.
+ * A line is one write() of at most SL_LOG_LINE_BYTES, so that lines of several threads do not mix. Nobody waits for who reads it: a
+ * line that finds no room (a pipe or a terminal that stands still) is dropped, and the next one that finds some says how many were.
+ * Threads: any.
  */
 #pragma once
 
@@ -19,6 +20,7 @@ enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG, SL_
 struct sl_log {
         int fd;                  /* the owner's; STDERR_FILENO for the runtime */
         enum sl_log_level level; /* what is less important is not written */
+        _Atomic uint32_t *dropped; /* the owner's: lines since the last that was written */
 };
 
 /* @fields: the text of a struct sl_fields ("client=3 uid=1000"), which quotes what others have chosen; or "". */

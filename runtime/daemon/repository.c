@@ -216,11 +216,27 @@ static bool is_folder(const char *path)
         return stat(path, &stat_now) == 0 && S_ISDIR(stat_now.st_mode);
 }
 
+/* The newest are kept. False: there was no room, and one is gone. */
+static bool keep_version(int64_t version, int64_t *versions, uint32_t *n)
+{
+        uint32_t oldest = 0;
+
+        if (*n < VERSIONS_MAX) {
+                versions[(*n)++] = version;
+                return true;
+        }
+        for (uint32_t i = 1; i < *n; i++)
+                oldest = versions[i] < versions[oldest] ? i : oldest;
+        if (version > versions[oldest])
+                versions[oldest] = version;
+        return false;
+}
+
 /* Versions in @folder, ascending. A version folder without a model is reported. */
 static uint32_t find_versions(const struct sl_repository_scan *scan, const char *folder, int64_t *ret_versions)
 {
         DIR *dir = opendir(folder);
-        uint32_t n = 0;
+        uint32_t n = 0, n_left_out = 0;
 
         for (struct dirent *entry; dir && (entry = readdir(dir));) {
                 char path[PATH_BYTES], wish[SL_WISH_BYTES];
@@ -230,11 +246,11 @@ static uint32_t find_versions(const struct sl_repository_scan *scan, const char 
                         continue;
                 if (snprintf(path, sizeof(path), "%s/%s/model.onnx", folder, entry->d_name) >= (int)sizeof(path) || !is_file(path))
                         report(scan, "%s/%s: no model.onnx in this version", folder, entry->d_name);
-                else if (n == VERSIONS_MAX)
-                        report(scan, "%s/%s: more than %u versions", folder, entry->d_name, VERSIONS_MAX);
                 else
-                        ret_versions[n++] = (int64_t)version;
+                        n_left_out += !keep_version((int64_t)version, ret_versions, &n);
         }
+        if (n_left_out)
+                report(scan, "%s: %u versions more than %u: the oldest are left out", folder, n_left_out, VERSIONS_MAX);
         if (dir)
                 closedir(dir);
         qsort(ret_versions, n, sizeof(*ret_versions), compare_versions);
@@ -312,6 +328,7 @@ static int scan_model(struct sl_repository_scan *scan, const char *repository, c
         char folder[PATH_BYTES], file[PATH_BYTES + 16], wish[SL_WISH_BYTES];
         struct sl_model_config config = *scan->query->defaults;
         struct sl_error error = {""};
+        struct stat status;
 
         if (snprintf(folder, sizeof(folder), "%s/%s", repository, name) >= (int)sizeof(folder) || !is_folder(folder))
                 return 0;
@@ -324,7 +341,7 @@ static int scan_model(struct sl_repository_scan *scan, const char *repository, c
                 return 0;
         }
         snprintf(file, sizeof(file), "%s/config.yaml", folder);
-        if (access(file, F_OK) < 0)
+        if (lstat(file, &status) < 0 && errno == ENOENT) /* a link to nothing is no configuration, and not none */
                 scan->n_triton += has_triton_config(folder);
         else if (sl_model_config_read(file, scan->query->defaults, &config, &error) < 0)
                 return leave_out(scan, name, "%s", error.text);

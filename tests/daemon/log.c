@@ -12,10 +12,12 @@
 
 static int pipe_fds[2];
 
+static _Atomic uint32_t dropped;
+
 static struct sl_log log_into_pipe(enum sl_log_level level)
 {
         cr_assert_eq(pipe(pipe_fds), 0);
-        return (struct sl_log){.fd = pipe_fds[1], .level = level};
+        return (struct sl_log){.fd = pipe_fds[1], .level = level, .dropped = &dropped};
 }
 
 /* Everything written so far. */
@@ -110,4 +112,32 @@ Test(log, a_value_is_cut_inside_its_quotes_and_a_line_holds_it)
                 cr_assert_eq(quotes % 2, 0, "%s", text);
                 cr_assert(strstr(text, fields.text), "cut: %s", text);
         }
+}
+
+/* It waits for nobody, and says what is missing once there is room. */
+Test(log, of_whom_nobody_reads_goes_on_without_its_lines, .timeout = 10)
+{
+        struct sl_log log = log_into_pipe(SL_LOG_INFO);
+        char text[1 << 16];
+        uint32_t n_lines = 0, n_lost = 0, n_written = 0;
+        ssize_t n;
+
+        for (; n_lines < 100000 && !dropped; n_lines++)
+                sl_log_event(&log, SL_LOG_INFO, "a", "");
+        cr_assert_eq(dropped, 1, "a pipe holds less than %u lines", n_lines);
+        for (uint32_t i = 0; i < 6; i++)
+                sl_log_event(&log, SL_LOG_INFO, "a", "");
+        n = read(pipe_fds[0], text, sizeof(text) - 1);
+        cr_assert_gt(n, 0);
+        text[n] = 0;
+        for (const char *at = text; (at = strstr(at, " event=a\n")); at++)
+                n_written++;
+        sl_log_event(&log, SL_LOG_INFO, "b", "");
+        const char *rest = written();
+        for (const char *at = rest; (at = strstr(at, " event=a\n")); at++)
+                n_written++;
+        cr_assert_not_null(strstr(rest, "warning event=log-dropped lines="), "%s", rest);
+        cr_assert_eq(sscanf(strstr(rest, "lines="), "lines=%u", &n_lost), 1);
+        cr_expect_eq(n_written + n_lost, n_lines + 6);
+        cr_expect_not_null(strstr(rest, "info event=b\n"));
 }

@@ -95,6 +95,40 @@ Test(repository, a_name_serves_its_newest_version_by_default)
         sl_repository_scan_free(result);
 }
 
+/* In whatever order the file system lists them. */
+Test(repository, of_more_versions_than_there_may_be_the_newest_are_kept)
+{
+        struct sl_repository_scan *result;
+
+        for (uint32_t i = 1; i <= 300; i++) {
+                char path[64];
+
+                snprintf(path, sizeof(path), "a/%u/model.onnx", i * 7919 % 301);
+                model(path);
+        }
+        result = scan();
+        cr_expect_str_eq(names(result), "a");
+        cr_expect(strstr(sl_repository_specs(result, &(uint32_t){0})->path, "/300/model.onnx"), "%s",
+                sl_repository_specs(result, &(uint32_t){0})->path);
+        cr_expect(strstr(reports, "44 versions more than 256: the oldest are left out"), "%s", reports);
+        sl_repository_scan_free(result);
+}
+
+Test(repository, a_configuration_that_is_a_link_to_nothing_is_not_none)
+{
+        struct sl_repository_scan *result;
+        char path[512];
+
+        model("a/1/model.onnx");
+        model("b/1/model.onnx");
+        snprintf(path, sizeof(path), "%s/a/config.yaml", folder.path);
+        cr_assert_eq(symlink("/nowhere/config.yaml", path), 0);
+        result = scan();
+        cr_expect_str_eq(names(result), "b");
+        cr_expect(strstr(reports, "config.yaml"), "%s", reports);
+        sl_repository_scan_free(result);
+}
+
 Test(repository, the_policy_picks_versions)
 {
         for (int version = 1; version <= 4; version++) {

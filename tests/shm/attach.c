@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -138,6 +140,29 @@ Test(attach, an_empty_packet_ends_the_connection_and_leaks_no_fd)
         send_raw(c.client, "", 0, 3);
         cr_expect_eq(sl_message_receive(c.runtime, &got, fds, SL_MESSAGE_FDS_MAX, &n, 0), -EPIPE);
         cr_expect_eq(open_fds(), before);
+        close_connection(&c);
+}
+
+static void on_alarm(int signal)
+{
+        (void)signal;
+}
+
+/* As profilers send them, more often than the limit: each begins the socket's own limit anew. */
+Test(attach, a_time_limit_holds_among_signals, .timeout = 10)
+{
+        struct connection c = open_connection();
+        const struct timeval limit = {.tv_usec = 300000};
+        const struct itimerval often = {.it_interval = {.tv_usec = 50000}, .it_value = {.tv_usec = 50000}}, never = {{0}, {0}};
+        struct sl_message got;
+        int fds[SL_MESSAGE_FDS_MAX];
+        uint32_t n;
+
+        cr_assert_eq(setsockopt(c.client, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+        cr_assert_neq(sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_alarm, .sa_flags = SA_RESTART}, NULL), -1);
+        cr_assert_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+        cr_expect_eq(sl_message_receive(c.client, &got, fds, SL_MESSAGE_FDS_MAX, &n, 0), -EAGAIN);
+        cr_assert_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
         close_connection(&c);
 }
 

@@ -260,6 +260,26 @@ Test(allocation, of_more_workers_than_there_may_be_is_told_and_left_by_way_of_fe
         cr_expect_null(strstr(workers_of("lenet"), "1@0"), "%s", workers_of("lenet"));
 }
 
+/* Its configuration puts it on another kind of device: that it cannot have it is one line, and nobody else waits for it. */
+Test(allocation, of_a_model_whose_device_changes_counts_no_more)
+{
+        struct starling_error error = {""};
+
+        world_remove_model(&world, "mlp");
+        world_copy_model(&world, "lenet", "mlp", "instances: 2\n"); /* a folder of its own */
+        start("");
+        cr_assert_eq(APPLY(&error, {"mlp", "cpu:0", 4}), 0, "%s", error.text);
+        world_add_model_config(&world, "mlp", "device: gpu:15\n");
+        cr_expect_neq(starling_admin_reload(admin, "mlp", &error), 0);
+        cr_expect_neq(error.text[0], 0);
+        cr_expect_eq(starling_admin_reload(admin, "lenet", &error), 0, "%s", error.text);
+        world_add_model_config(&world, "mlp", "instances: 1\n");
+        cr_expect_eq(starling_admin_reload(admin, "mlp", &error), 0, "%s", error.text);
+        for (int k = 0; k < 100 && strchr(workers_of("mlp"), ' '); k++) /* those that were replaced leave */
+                world_pause_us(50000);
+        cr_expect_str_eq(workers_of("mlp"), "4@0");
+}
+
 /* What a start refuses a hangup refuses as well. */
 Test(allocation, of_a_file_with_a_size_that_there_is_none_changes_nothing_at_a_hangup)
 {
@@ -373,6 +393,8 @@ Test(allocation, that_is_under_way_is_not_taken_back_by_the_configuration)
 
                 cr_assert(r == 0 || r == -EBUSY, "%s", error.text);
                 applied += r == 0;
+                if (r < 0) /* the configuration's workers are on their way */
+                        world_pause_us(1000);
         }
         atomic_store(&is_configured, true);
         pthread_join(thread, NULL);

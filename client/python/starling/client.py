@@ -129,7 +129,8 @@ class Client:
         self._core = form.Core(self._library, handle.value)
         self._gate = form.Gate()
         self._models = {}
-        self._pool = form.Pool(self._core, self._gate, self.info().queue_pairs, self._models)
+        self._lines_max = self.info().queue_pairs
+        self._pool = form.Pool(self._core, self._gate, self._lines_max, self._models)
         self._lock = threading.Lock()
         self._starting = threading.Lock()  # the reaper
         self._retired = []
@@ -273,6 +274,8 @@ class Client:
         if self._loops:
             self._check()
             self._retire_loops()
+        if self._reaper and self._lines_max == 1:
+            return self._reaper.infer(self._call(model, inputs, outputs, timeout, priority, session))
         return self._pool.infer(self, model, inputs, outputs, timeout, priority, session)
 
     def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):

@@ -2,9 +2,11 @@
 """Futures: requests that are submitted from any thread and reaped by one in the background.
 
 The reaper owns a line of its own, started with the first submit(). The lock is held for submitting, polling and arming only; the
-reaper waits outside of it, on the line's descriptor and on a pipe that wakes it when there is something new to know.
+reaper waits outside of it, on the line's descriptor and on a pipe that wakes it when there is something new to know. What its own
+callbacks submit while the line is full goes when there is room, which nobody but the reaper makes.
 """
 
+import collections
 import concurrent.futures
 import errno
 import os
@@ -65,6 +67,7 @@ class Reaper:
         self._room = threading.Condition(threading.Lock())
         self._stopping = False
         self._unsettled = set()
+        self._later = collections.deque()  # (call, future) that callbacks have submitted and the line had no room for
         with gate:
             self._fd = self._line.fd()
         self._wake_read, self._wake_write = os.pipe()
@@ -74,7 +77,7 @@ class Reaper:
         self._thread.start()
 
     def submit(self, call):
-        """Waits while the queue pair is full."""
+        """Waits while the queue pair is full; a callback does not."""
         future = Future(self, call)
         with self._room:
             while True:
@@ -88,13 +91,33 @@ class Reaper:
                 except Busy:
                     if not self._line.in_flight:
                         raise
+                    if threading.current_thread() is self._thread:
+                        self._later.append((call, future))
+                        self._unsettled.add(future)
+                        return future
                     self._room.wait()
             if self._line.in_flight == 1:
                 self._ring()
         return future
 
+    def infer(self, call):
+        """For who waits, where no other line is to be had."""
+        if threading.current_thread() is self._thread:
+            raise error_of(-errno.EBUSY, "a callback of a future cannot wait for an answer: the client has one queue pair, and that is the future's")
+        future = self.submit(call)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise error_of(-errno.ECANCELED, "the client was closed") from None
+
     def cancel(self, call):
         with self._room, self._gate:
+            for waiting in self._later:
+                if waiting[0] is call:
+                    self._later.remove(waiting)
+                    self._later.appendleft((None, waiting[1]))
+                    self._ring()
+                    return True
             return self._line.cancel(call)
 
     def wake(self):
@@ -128,13 +151,35 @@ class Reaper:
             outcomes.append((future, (result, error)))
         return outcomes
 
+    def _submit_later(self):
+        """What callbacks have submitted, as far as there is room. Outcomes of what was cancelled before, or is refused."""
+        outcomes = []
+        while self._later and not self._stopping:
+            call, future = self._later[0]
+            try:
+                if call is None:
+                    raise error_of(-errno.ECANCELED, "the request was cancelled")
+                self._line.submit(call, future)
+            except Busy as error:
+                if self._line.in_flight:
+                    break
+                outcomes.append((future, (None, error)))
+            except StarlingError as error:
+                outcomes.append((future, (None, error)))
+            self._later.popleft()
+        self._unsettled.difference_update(future for future, _ in outcomes)
+        return outcomes
+
     def _poll(self):
         """Outcomes of what has completed; when there are none, whether the descriptor is to be waited for."""
         with self._room, self._gate:
             completions = self._line.poll()
+            outcomes = self._outcomes(completions) if completions else []
+            outcomes += self._submit_later()
             if completions:
                 self._room.notify_all()
-                return self._outcomes(completions), False
+            if completions or outcomes:
+                return outcomes, False
             if not self._line.in_flight:
                 return None, False
             return ([], False) if not self._line.arm() else (None, True)

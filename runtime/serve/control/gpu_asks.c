@@ -38,6 +38,8 @@ int sl_gpu_asks_begin(struct sl_gpu_asks *asks, struct sl_gpu_hosts *hosts, cons
                 .hosts = hosts, .program = program, .finds = sl_worker_set_wants_each(set), .limit_ns = limit_ns};
         start_clock(asks);
         n = asks->finds ? 1 : sl_worker_set_gpus(set, gpus);
+        if (n == 0)
+                return sl_error_set(error, EINVAL, "its device is a GPU, and none of its workers is on one");
         for (uint32_t i = 0; i < n && r == 0; i++)
                 r = ask(asks, gpus[i], error);
         return r;

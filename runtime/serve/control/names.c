@@ -99,6 +99,15 @@ static int want(
         return 0;
 }
 
+/* Workers of an allocation for the other kind of device count no more, as the configuration has changed it. */
+static const struct sl_worker_set *of_its_device(const struct sl_worker_set *workers, const struct sl_model_spec *spec)
+{
+        for (uint32_t i = 0; workers && i < workers->n; i++)
+                if ((workers->wishes[i].gpu.name[0] != 0) != spec->on_gpu)
+                        return NULL;
+        return workers;
+}
+
 /* What an allocation says of it, or of another name of the same model: they share its workers. */
 static const struct sl_worker_set *find_allotted(const struct sl_registry *r, const struct sl_model_spec *spec)
 {
@@ -111,7 +120,7 @@ static const struct sl_worker_set *find_allotted(const struct sl_registry *r, co
                         other->own.spec.stamp == spec->stamp)
                         workers = sl_change_workers(r, other->own.name);
         }
-        return workers;
+        return of_its_device(workers, spec);
 }
 
 int sl_names_want(

@@ -167,7 +167,8 @@ static void stop(struct sl_executor *executor)
                 sl_thread_ring(t, NULL);
                 pthread_join(t->thread, NULL);
         }
-        while (!sl_claim_is_free(&t->claim)) /* another thread of the let is about to leave it */
+        /* Another thread of the let is about to leave it, or to ring its bell: T2. */
+        while (!sl_claim_is_free(&t->claim) || atomic_load_explicit(&t->tellers, memory_order_acquire))
                 sched_yield();
         sl_prepared_free(&t->prepared);
         sl_team_free(t->team);

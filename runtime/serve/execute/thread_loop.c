@@ -31,6 +31,24 @@ void sl_thread_tell(struct thread_executor *t, struct sl_wait *from)
         sl_thread_ring(t, from);
 }
 
+/*
+ * Another executor may be stopped as soon as its job has been computed, which may be before its bell has been rung here:
+ *
+ *   (T1) who tells: counts itself, before it gives up what keeps the executor there (the job in the ready queue, the claim), and
+ *                   store-release out of it, behind the ring.
+ *   (T2) stop():    load-acquire, until there are none.    pairs with T1
+ */
+static void begin_telling(struct thread_executor *other)
+{
+        atomic_fetch_add_explicit(&other->tellers, 1, memory_order_relaxed); /* what follows publishes it */
+}
+
+static void tell_other(struct thread_executor *other, struct sl_wait *from)
+{
+        sl_thread_tell(other, from);
+        atomic_fetch_sub_explicit(&other->tellers, 1, memory_order_release);
+}
+
 static bool quits(struct thread_executor *t)
 {
         return atomic_load_explicit(&t->quits, memory_order_seq_cst);
@@ -64,8 +82,10 @@ static void leave_light_jobs(struct thread_executor *t)
         struct thread_executor *other;
 
         count_out(t);
-        while ((other = sl_ready_take(ready_of(t))))
-                sl_thread_tell(other, t->wait);
+        while ((other = sl_ready_take(ready_of(t)))) {
+                begin_telling(other);
+                tell_other(other, t->wait);
+        }
 }
 
 /* The executor whose job it is, and the thread that runs it. */
@@ -117,11 +137,13 @@ static void hand_on(struct run *run)
 {
         struct thread_executor *t = run->thread;
 
-        sl_claim_hand_on(&run->executor->claim);
         if (run->executor != t) {
-                sl_thread_tell(run->executor, t->wait);
+                begin_telling(run->executor);
+                sl_claim_hand_on(&run->executor->claim);
+                tell_other(run->executor, t->wait);
                 return;
         }
+        sl_claim_hand_on(&run->executor->claim);
         t->yields = true;
         atomic_store_explicit(&t->told, true, memory_order_seq_cst);
 }

@@ -37,6 +37,7 @@ struct thread_executor {
         struct sl_wait *wait;
         _Atomic bool told; /* its executor has been given a job, and it is told of it */
         _Atomic bool quits;
+        _Atomic uint32_t tellers; /* other threads that tell it of a job, and touch its bell behind that (thread_loop.c): T1 */
         bool counted; /* as awake, in the let's ready queue */
         bool owes;    /* the dispatcher has not been told of the last answers */
         bool yields;  /* its own executor has more, but a light job of another one is next */

@@ -344,6 +344,61 @@ class Futures(WorldCase):
         self.assertTrue(done.wait(30))
         self.assertEqual(results[0].tolist(), [[1, 2, 3, 4]])
 
+    def test_callbacks_submit_into_a_full_queue_pair(self):
+        """Nobody but the thread that runs them makes room."""
+        client = self.connect(queue_depth=8)
+        second, inputs = [], [counting(i % 3 + 1) + i for i in range(100)]
+        firsts = [client.submit("echo", x) for x in inputs[:8]]
+        for future in firsts:
+            future.add_done_callback(lambda done: second.extend(client.submit("echo", done.result() + 1) for _ in range(5)))
+        firsts += [client.submit("echo", x) for x in inputs[8:]]
+        for x, future in zip(inputs, firsts):
+            np.testing.assert_array_equal(future.result(30), x)
+        deadline = time.monotonic() + 30
+        while len(second) < 40 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(len(second), 40)
+        for i, future in enumerate(second):
+            self.assertEqual(future.result(30).dtype, np.float32, i)
+
+    def test_what_a_callback_submitted_can_be_cancelled_before_it_goes(self):
+        client = self.connect(queue_depth=4)
+        later, cancelled = [], []
+
+        def submit_many(_):
+            later.extend(client.submit("echo", counting(1)) for _ in range(12))
+            cancelled.extend(future.cancel() for future in later[6:])
+
+        client.submit("echo", counting(1)).add_done_callback(submit_many)
+        deadline = time.monotonic() + 30
+        while len(cancelled) < 6 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(cancelled, [True] * 6)
+        concurrent.futures.wait(later, 30)
+        for future in later[:6]:
+            np.testing.assert_array_equal(future.result(0), counting(1))
+        for future in later[6:]:
+            self.assertTrue(future.cancelled())
+
+    def test_waiting_shares_the_only_queue_pair_with_futures(self):
+        client = self.connect(queue_pairs=1)
+        futures = [client.submit("echo", counting(1)) for _ in range(20)]
+        np.testing.assert_array_equal(client.infer("echo", counting(2)), counting(2))
+        with self.assertRaises(starling.ModelFailed):
+            client.infer("broken", [[1.0]])
+        refused = []
+
+        def wait_in_callback(_):
+            try:
+                client.infer("echo", counting(1))
+            except starling.Busy as error:
+                refused.append(str(error))
+
+        client.submit("echo", counting(1)).add_done_callback(wait_in_callback)
+        np.testing.assert_array_equal(client.infer("echo", counting(3)), counting(3))
+        concurrent.futures.wait(futures, 30)
+        self.assertIn("a callback of a future cannot wait", refused[0])
+
     def test_a_callback_may_close_the_client(self):
         self.runtime.stop()
         futures = [self.client.submit("echo", counting(1)) for _ in range(40)]
