@@ -10,6 +10,7 @@
 #include "cached_allocations.h"
 #include "compile_zygote.h"
 #include "config.h"
+#include "config_change.h"
 #include "core_claims.h"
 #include "cores.h"
 #include "log.h"
@@ -47,6 +48,7 @@ struct daemon {
         struct sl_config *config;         /* of the start, never replaced: options of the runtime point into it */
         struct sl_log log;
         _Atomic uint32_t log_dropped;
+        uint32_t wait; /* enum sl_wait_kind: as the command line says, or the configuration */
         char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         struct sl_thread_cores thread_cores;
         struct sl_core_claims *claims;
@@ -59,6 +61,7 @@ struct daemon {
         int signals;
         bool stopping;
         bool told_triton;
+        char told_restart[SL_CONFIG_KEYS_BYTES];
 };
 
 /* An event with one field. */
@@ -122,6 +125,8 @@ static int read_config(const struct daemon *daemon, struct sl_config **ret_confi
                 result = sl_lower_options_parse(&config->model_defaults.lowering, daemon->options->lowering[i], error);
                 config->model_defaults.batch_given |= gives_batch_max(daemon->options->lowering[i]);
         }
+        if (result == 0 && daemon->options->n_lowering && sl_model_config_check(&config->model_defaults, error) < 0)
+                result = sl_error_prefix(error, -EINVAL, "-O");
         if (daemon->options->fake)
                 config->model_defaults.predictions = SL_PREDICTIONS_FAKE;
         if (result < 0)
@@ -177,6 +182,16 @@ static int place_workers(
         return strcmp(wanted, "none") == 0 ? 0 : place_by_file(daemon, wanted, scan, error);
 }
 
+/* Once for the same keys. */
+static void mention_restart(struct daemon *daemon, const struct sl_config *said)
+{
+        char keys[SL_CONFIG_KEYS_BYTES];
+
+        if (sl_config_wants_restart(daemon->config, said, keys) && strcmp(keys, daemon->told_restart) != 0)
+                log_text(daemon, SL_LOG_WARNING, "restart-needed", "keys", keys);
+        memcpy(daemon->told_restart, keys, sizeof(keys));
+}
+
 /* What there is to serve now. The scan before stays valid until this one has succeeded. */
 static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error)
 {
@@ -214,6 +229,7 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
         daemon->scan = scan;
         daemon->models = config;
         mention_triton(daemon, sl_repository_triton(scan));
+        mention_restart(daemon, config);
         *ret_specs = sl_repository_specs(scan, ret_n_specs);
         return 0;
 }
@@ -437,7 +453,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->clients_max = config->clients_max;
         ret_options->stats_bytes = config->stats_bytes;
         ret_options->worker_histograms = config->worker_histograms;
-        ret_options->wait = (enum sl_wait_kind)config->wait;
+        ret_options->wait = (enum sl_wait_kind)daemon->wait;
         ret_options->dispatcher_cpus = daemon->thread_cores.dispatcher_cores;
         ret_options->worker_cpus = daemon->thread_cores.worker_cores;
         ret_options->spin_ns = daemon->thread_cores.spin_ns;
@@ -581,7 +597,7 @@ static int override(struct daemon *daemon, struct sl_error *error)
                 return sl_error_set(error, EINVAL, "--wait: \"%s\" is %s", options->wait, wish);
         if (options->name && sl_value_name(options->name, wish) < 0)
                 return sl_error_set(error, EINVAL, "--name: \"%s\" is %s", options->name, wish);
-        daemon->config->wait = (uint32_t)wait;
+        daemon->wait = (uint32_t)wait;
         daemon->log.level = (enum sl_log_level)level;
         return 0;
 }

@@ -252,9 +252,11 @@ static int apply_batch_sizes(const struct reading *reading, const struct sl_mode
         char wish[SL_WISH_BYTES];
         int result = 0;
 
-        if (!texts->batch_sizes) {
+        if (!texts->batch_sizes) { /* those of the defaults fit what the model says */
                 config->n_batch_sizes = texts->instances ? 0 : config->n_batch_sizes;
-                return 0;
+                for (uint32_t i = 0; i < config->n_batch_sizes && result == 0 && !config->is_ensemble; i++)
+                        result = check_batch_size(reading, config->batch_sizes[i], config->lowering.batch_max);
+                return result;
         }
         if (texts->instances)
                 return bad(reading, "batch_sizes", "says how many workers there are, and so does instances");
@@ -285,6 +287,9 @@ static int apply_prepared(const struct reading *reading, const struct sl_model_t
                         return bad(reading, "prepared_shapes", "%s", cause.text);
         if (texts->prepared_shapes)
                 config->n_prepared = texts->prepared_shapes_count;
+        if (config->n_prepared > config->shapes_max)
+                return bad(reading, "shapes_max", "%u, and the defaults prepare %u combinations", config->shapes_max,
+                        config->n_prepared);
         return 0;
 }
 
@@ -610,4 +615,19 @@ int sl_model_config_read(
         if (result == 0)
                 *ret_config = config;
         return result;
+}
+
+int sl_model_config_check(const struct sl_model_config *config, struct sl_error *error)
+{
+        uint32_t batch_max = config->lowering.batch_max;
+
+        if (config->segment_samples < batch_max)
+                return sl_error_set(
+                        error, EINVAL, "batch_max is %u, which is above segment_samples, %u", batch_max, config->segment_samples);
+        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
+                if (config->batch_sizes[i] > batch_max ||
+                        (config->batch_sizes[i] & (config->batch_sizes[i] - 1) && config->batch_sizes[i] != batch_max))
+                        return sl_error_set(error, EINVAL, "batch_max is %u, and batch_sizes of model_defaults have %u", batch_max,
+                                config->batch_sizes[i]);
+        return 0;
 }

@@ -107,6 +107,9 @@ struct sl_model_config {
 /* The defaults of the comment above. */
 void sl_model_config_init(struct sl_model_config *config);
 
+/* Defaults that options of the command line have changed. Return: 0; -EINVAL what contradicts what. */
+int sl_model_config_check(const struct sl_model_config *config, struct sl_error *error);
+
 /* How the model is compiled: its options, with what its threads make of them. */
 struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *config);
 

@@ -398,6 +398,33 @@ Test(config, a_models_own_file_overrides_the_defaults_that_it_names)
         cr_assert_not(config.is_ensemble);
 }
 
+/* Of the defaults, and of options of the command line. */
+Test(config, a_model_fits_what_the_defaults_say_beside_it)
+{
+        struct sl_model_config base = defaults(), config;
+        struct sl_error error = {""};
+
+        base.batch_sizes[0] = 32;
+        base.n_batch_sizes = 1;
+        cr_expect_eq(sl_model_config_check(&base, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_model_config_read(folder_write(&folder, "config.yaml", "batch_max: 8\n"), &base, &config, &error), -EINVAL);
+        cr_expect_not_null(strstr(error.text, "32 is above batch_max, 8"), "%s", error.text);
+        cr_expect_eq(sl_model_config_read(
+                             folder_write(&folder, "config.yaml", "batch_max: 8\nbatch_sizes: [4, 8]\n"), &base, &config, &error),
+                0, "%s", error.text);
+        base.lowering.batch_max = 16;
+        cr_expect_eq(sl_model_config_check(&base, &error), -EINVAL);
+        cr_expect_not_null(strstr(error.text, "batch_max is 16, and batch_sizes of model_defaults have 32"), "%s", error.text);
+        base.lowering.batch_max = 512;
+        cr_expect_eq(sl_model_config_check(&base, &error), -EINVAL);
+        cr_expect_not_null(strstr(error.text, "above segment_samples, 128"), "%s", error.text);
+        base = defaults();
+        base.n_prepared = 2;
+        cr_expect_eq(
+                sl_model_config_read(folder_write(&folder, "config.yaml", "shapes_max: 1\n"), &base, &config, &error), -EINVAL);
+        cr_expect_not_null(strstr(error.text, "prepare 2 combinations"), "%s", error.text);
+}
+
 Test(config, fuse_is_a_word_or_names)
 {
         static const struct {

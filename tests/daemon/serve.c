@@ -246,6 +246,32 @@ Test(serve, a_hangup_signal_reads_the_repository_again)
         cr_assert_eq(end_of(&runtime), 0);
 }
 
+/* Whoever takes access from somebody hears that it is not taken yet; once for the same keys. */
+Test(serve, a_hangup_signal_says_what_waits_for_the_next_start)
+{
+        char config[128], repository[128];
+        const char *said;
+
+        folder_write(&folder, "starling.yaml", "access: {allow: ['1', '2']}\nlimits: {clients: 7}\nwait: auto\n");
+        folder_write(&folder, "models/.keep", "");
+        snprintf(config, sizeof(config), "%s/starling.yaml", folder.path);
+        snprintf(repository, sizeof(repository), "%s/models", folder.path);
+        struct process runtime = start("runtime",
+                (char *[]){"starling", "serve", "--name", name, "--config", config, "--wait", "epoll", repository, NULL});
+        cr_assert_str_eq(heard(), "READY=1");
+        folder_write(&folder, "starling.yaml", "access: {allow: ['1']}\nlimits: {clients: 8}\nwait: auto\n");
+        for (int i = 0; i < 2; i++) {
+                kill(runtime.pid, SIGHUP);
+                cr_assert_eq(strncmp(heard(), "RELOADING=1", 11), 0);
+                cr_assert_str_eq(heard(), "READY=1");
+        }
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+        said = strstr(output_of(&runtime), "event=restart-needed keys=\"access.allow, limits.clients\"\n");
+        cr_assert_not_null(said, "%s", output_of(&runtime));
+        cr_expect_null(strstr(said + strlen("event=restart-needed"), "restart-needed"), "%s", said);
+}
+
 Test(serve, without_io_uring_it_waits_on_epoll_and_says_so)
 {
         child_lacks_io_uring = true;

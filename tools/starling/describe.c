@@ -45,8 +45,10 @@ OPTIONS(help, NO_OPTIONS)
 static const char command_serve_text[] =
         "Compiles the models of the repositories, those of the command line and of the configuration, listens on its socket and "
         "serves "
-        "until SIGTERM or SIGINT comes; a second one ends it without grace. SIGHUP reads configuration and repositories again: new "
-        "models are loaded, changed ones replaced, lost ones unloaded, while the others serve.\n"
+        "until SIGTERM or SIGINT comes; a second one ends it without grace. SIGHUP reads repositories, models, model_defaults, "
+        "allocation and trace again: new models are loaded, changed ones replaced, lost ones unloaded, while the others serve. "
+        "What else "
+        "of the configuration has changed is one line, and waits for the next start.\n"
         "\n"
         "A repository has a folder for each model, as Triton's:\n"
         "\n"

@@ -75,7 +75,18 @@ def _nanoseconds(seconds):
 
 
 def _bytes(text):
-    return None if text is None else os.fsencode(text)
+    return None if text is None else _without_nul(os.fsencode(text))
+
+
+def _name(text):
+    return _without_nul(text.encode())
+
+
+def _without_nul(text):
+    """C would read another text, up to it."""
+    if b"\0" in text:
+        raise ValueError(f"{text!r} has a NUL, which no name has")
+    return text
 
 
 class Client:
@@ -229,7 +240,7 @@ class Client:
                 self._retired.append(self._models.pop(name))  # its handle lives as long as the client: others may be using it
         handle, error = ctypes.c_void_p(), library.Error()
         with self._gate:
-            status = self._library.model_open(self._core.handle, name.encode(), ctypes.byref(handle), ctypes.byref(error))
+            status = self._library.model_open(self._core.handle, _name(name), ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
             raise error_of(status, error.text.decode(errors="replace"))
         model = Model(self._core, handle.value)
@@ -342,15 +353,15 @@ class Client:
 
     def load(self, model):
         """Loads a model of the repository; needs the role "admin". Returns when it serves."""
-        self._administer(self._library.admin_load, model.encode())
+        self._administer(self._library.admin_load, _name(model))
 
     def unload(self, model):
         """Ends a model, after its requests in flight."""
-        self._administer(self._library.admin_unload, model.encode())
+        self._administer(self._library.admin_unload, _name(model))
 
     def reload(self, model):
         """Puts the newest version in the place of the one that serves."""
-        self._administer(self._library.admin_reload, model.encode())
+        self._administer(self._library.admin_reload, _name(model))
 
     def apply(self, allotments):
         """Changes the workers of models while they serve: a (model, device, batch) for each, device "cpu", "cpu:2" or "cpu:0-1+4",
@@ -358,5 +369,5 @@ class Client:
 
         Returns when the old workers have left. None: as the configuration says.
         """
-        rows = [library.Allotment(model.encode(), device.encode(), batch) for model, device, batch in allotments or []]
+        rows = [library.Allotment(_name(model), _name(device), batch) for model, device, batch in allotments or []]
         self._administer(self._library.admin_apply, (library.Allotment * len(rows))(*rows), len(rows))

@@ -35,7 +35,12 @@ class LoopLine:
         try:
             done = self._loop.create_future()
             self._awaited.add(done)
-            await self._submit(call, done)
+            try:
+                await self._submit(call, done)
+            except BaseException:
+                if not done.cancel():  # end() has told it why, which is raised here
+                    done.exception()
+                raise
             try:
                 return await done
             except asyncio.CancelledError:

@@ -329,6 +329,17 @@ class Futures(WorldCase):
             np.testing.assert_array_equal(future.result(30), x)
         self.assertEqual(futures[0].times.computing_ns, 3)
 
+    def test_names_with_a_nul_are_no_others(self):
+        with self.connect(role="admin") as admin:
+            for call in (
+                lambda: self.client.infer("echo\0x", counting(1)),
+                lambda: admin.load("echo\0x"),
+                lambda: admin.apply([("echo\0x", "cpu", 1)]),
+                lambda: self.connect(label="a\0b"),
+            ):
+                with self.assertRaisesRegex(ValueError, "has a NUL"):
+                    call()
+
     def test_callbacks_may_submit(self):
         done = threading.Event()
         results = []

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_change.h"
+
+#include "config.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { TEXT, NUMBER, LONG_NUMBER, CORES, PEOPLE };
+
+static const struct {
+        const char *key;
+        enum kind kind;
+        size_t offset;
+} keys[] = {
+#define KEY(key, kind, field)                                                                                                      \
+        {                                                                                                                          \
+                key, kind, offsetof(struct sl_config, field)                                                                       \
+        }
+        KEY("name", TEXT, name),
+        KEY("socket_dir", TEXT, socket_dir),
+        KEY("access.allow", PEOPLE, clients),
+        KEY("access.admins", PEOPLE, admins),
+        KEY("access.readers", PEOPLE, readers),
+        KEY("limits.clients", NUMBER, clients_max),
+        KEY("limits.client.arena_bytes", LONG_NUMBER, client_arena_bytes),
+        KEY("limits.client.in_flight", NUMBER, client_in_flight),
+        KEY("limits.uid.arena_bytes", LONG_NUMBER, uid_arena_bytes),
+        KEY("limits.uid.in_flight", NUMBER, uid_in_flight),
+        KEY("limits.uid.shapes", NUMBER, uid_shapes),
+        KEY("limits.uid.log_lines", NUMBER, uid_log_lines),
+        KEY("limits.memory_max", LONG_NUMBER, memory_max),
+        KEY("limits.staging_bytes", LONG_NUMBER, staging_bytes),
+        KEY("limits.fuse_bytes", LONG_NUMBER, fuse_bytes),
+        KEY("limits.stats_bytes", LONG_NUMBER, stats_bytes),
+        KEY("threads.dispatcher_cores", CORES, dispatcher_cores),
+        KEY("threads.worker_cores", CORES, worker_cores),
+        KEY("threads.numa_node", NUMBER, numa_node),
+        KEY("threads.spin_us", NUMBER, spin_us),
+        KEY("threads.inline_us", NUMBER, inline_us),
+        KEY("grace_seconds", NUMBER, grace_seconds),
+        KEY("compile.jobs", NUMBER, compile_jobs),
+        KEY("compile.memory_bytes", LONG_NUMBER, compile_memory_bytes),
+        KEY("compile.seconds", LONG_NUMBER, compile_seconds),
+        KEY("cache.directory", TEXT, cache_directory),
+        KEY("cache.bytes", LONG_NUMBER, cache_bytes),
+        KEY("stats.worker_histograms", NUMBER, worker_histograms),
+        KEY("wait", NUMBER, wait),
+        KEY("log_level", NUMBER, log_level),
+#undef KEY
+};
+
+static bool same_text(const char *a, const char *b)
+{
+        return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_people(const struct sl_people *a, const struct sl_people *b)
+{
+        return a->everybody == b->everybody && a->n_uids == b->n_uids && a->n_gids == b->n_gids &&
+               (!a->n_uids || memcmp(a->uids, b->uids, a->n_uids * sizeof(*a->uids)) == 0) &&
+               (!a->n_gids || memcmp(a->gids, b->gids, a->n_gids * sizeof(*a->gids)) == 0);
+}
+
+static bool same(enum kind kind, const void *a, const void *b)
+{
+        switch (kind) {
+        case TEXT:
+                return same_text(*(const char *const *)a, *(const char *const *)b);
+        case NUMBER:
+                return *(const uint32_t *)a == *(const uint32_t *)b;
+        case LONG_NUMBER:
+                return *(const uint64_t *)a == *(const uint64_t *)b;
+        case CORES:
+                return CPU_EQUAL((const cpu_set_t *)a, (const cpu_set_t *)b);
+        default:
+                return same_people(a, b);
+        }
+}
+
+bool sl_config_wants_restart(const struct sl_config *is, const struct sl_config *said, char ret_keys[SL_CONFIG_KEYS_BYTES])
+{
+        size_t used = 0;
+
+        ret_keys[0] = 0;
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+                int n;
+
+                if (same(keys[i].kind, (const char *)is + keys[i].offset, (const char *)said + keys[i].offset))
+                        continue;
+                n = snprintf(ret_keys + used, SL_CONFIG_KEYS_BYTES - used, "%s%s", used ? ", " : "", keys[i].key);
+                used = used + (size_t)n < SL_CONFIG_KEYS_BYTES ? used + (size_t)n : SL_CONFIG_KEYS_BYTES - 1;
+        }
+        return used;
+}
