@@ -156,7 +156,8 @@ static void close_plan(struct sl_gpu_attach *attach)
         sl_cleanup_fd(&attach->base_fd);
 }
 
-static void refuse(const struct process *p, struct sl_gpu_attach *attach, int status, const char *why)
+/* Nothing comes of it but the answer. */
+static void answer_and_end(const struct process *p, struct sl_gpu_attach *attach, int status, const char *why)
 {
         answer(p, attach, status, why);
         close_plan(attach);
@@ -169,7 +170,7 @@ static void add_seat(struct process *p, struct waiting *arrival)
 
         if (p->n_seats == SEATS_MAX) {
                 sl_gpu_lets_release(&p->programs->lets, arrival->claim);
-                refuse(p, &arrival->attach, -ENOMEM, "a GPU has room for 128 workers");
+                answer_and_end(p, &arrival->attach, -ENOMEM, "a GPU has room for 128 workers");
                 return;
         }
         r = sl_gpu_seat_new(&arrival->attach, arrival->claim, p->programs, &p->seats[p->n_seats]);
@@ -192,7 +193,7 @@ static bool settle(struct process *p, struct waiting *arrival)
                 return false;
         else {
                 sl_gpu_lets_release(&p->programs->lets, arrival->claim);
-                refuse(p, &arrival->attach, r, error.text);
+                answer_and_end(p, &arrival->attach, r, error.text);
         }
         return true;
 }
@@ -204,12 +205,12 @@ static void arrive(struct process *p, struct sl_gpu_attach *attach)
         struct waiting arrival = {.attach = *attach};
 
         if (p->fault || attach->asks) {
-                refuse(p, attach, p->fault, p->fault_text.text);
+                answer_and_end(p, attach, p->fault, p->fault_text.text);
                 return;
         }
         arrival.claim = sl_gpu_lets_claim(&p->programs->lets, part);
         if (!arrival.claim) {
-                refuse(p, attach, -ENOMEM, "no memory for a worker");
+                answer_and_end(p, attach, -ENOMEM, "no memory for a worker");
                 return;
         }
         if (part->replaced_crew && p->n_waiting < WAITING_MAX)
@@ -325,6 +326,11 @@ static void process_end(struct process *p)
 {
         for (uint32_t i = 0; i < p->n_seats; i++)
                 sl_gpu_seat_free(p->seats[i]);
+        for (uint32_t i = 0; i < p->n_waiting; i++) {
+                sl_gpu_lets_release(&p->programs->lets, p->waiting[i].claim);
+                sl_worker_link_end(&p->waiting[i].attach.link);
+                close_plan(&p->waiting[i].attach);
+        }
         if (p->programs)
                 sl_gpu_accumulator_free(p->programs->accumulator);
         free(p->programs);
