@@ -340,6 +340,17 @@ class Futures(WorldCase):
                 with self.assertRaisesRegex(ValueError, "has a NUL"):
                     call()
 
+    def test_numbers_that_c_would_cut_are_refused(self):
+        with self.connect(role="admin") as admin:
+            for call, words in (
+                (lambda: self.connect(queue_pairs=(1 << 32) + 1), "queue_pairs is 4294967297, wants 0 to 4294967295"),
+                (lambda: self.connect(queue_depth=-1), "queue_depth is -1"),
+                (lambda: self.connect(arena_bytes=1 << 64), "arena_bytes is 18446744073709551616"),
+                (lambda: admin.apply([("echo", "cpu", (1 << 32) + 2)]), "batch is 4294967298"),
+            ):
+                with self.assertRaisesRegex(ValueError, words):
+                    call()
+
     def test_callbacks_may_submit(self):
         done = threading.Event()
         results = []
