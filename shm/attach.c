@@ -145,20 +145,19 @@ static uint64_t receive_limit_ns(int socket)
 /* A signal begins the socket's time limit anew: who gets them again and again waits for no more than one limit and one of them. */
 static ssize_t receive_in_time(int socket, struct msghdr *header, int flags)
 {
-        uint64_t until_ns = 0;
+        uint64_t limit_ns, begun_ns;
+        ssize_t n = recvmsg(socket, header, flags);
 
-        for (;;) {
-                ssize_t n = recvmsg(socket, header, flags);
-
-                if (n >= 0 || errno != EINTR)
-                        return n;
-                if (until_ns && sl_clock_ns() >= until_ns) {
-                        errno = EAGAIN;
-                        return -1;
-                }
-                if (!until_ns && receive_limit_ns(socket))
-                        until_ns = sl_clock_ns() + receive_limit_ns(socket);
-        }
+        if (n >= 0 || errno != EINTR)
+                return n;
+        limit_ns = receive_limit_ns(socket);
+        begun_ns = sl_clock_ns();
+        do
+                n = recvmsg(socket, header, flags);
+        while (n < 0 && errno == EINTR && (!limit_ns || sl_clock_ns() - begun_ns < limit_ns));
+        if (n < 0 && errno == EINTR)
+                errno = EAGAIN;
+        return n;
 }
 
 int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds, uint32_t fds_max, uint32_t *ret_n_fds, int flags)

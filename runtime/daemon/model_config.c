@@ -236,14 +236,19 @@ static int compare_descending(const void *a, const void *b)
         return (x < y) - (x > y);
 }
 
-/* The ladder of plans has powers of two, up to batch_max: nothing else can be a worker's largest batch. */
-static int check_batch_size(const struct reading *reading, uint32_t size, uint32_t batch_max)
+/* The ladder of plans has powers of two, up to batch_max: nothing else can be a worker's largest batch. NULL: it is one. */
+static const char *batch_size_wrong(uint32_t size, uint32_t batch_max)
 {
         if (size > batch_max)
-                return bad(reading, "batch_sizes", "%u is above batch_max, %u", size, batch_max);
-        if (size & (size - 1) && size != batch_max)
-                return bad(reading, "batch_sizes", "%u is neither a power of two nor batch_max, %u", size, batch_max);
-        return 0;
+                return "above";
+        return size & (size - 1) && size != batch_max ? "neither a power of two nor" : NULL;
+}
+
+static int check_batch_size(const struct reading *reading, uint32_t size, uint32_t batch_max)
+{
+        const char *wrong = batch_size_wrong(size, batch_max);
+
+        return wrong ? bad(reading, "batch_sizes", "%u is %s batch_max, %u", size, wrong, batch_max) : 0;
 }
 
 /* Sources: multi-granularity workers, E2bird, section 6. */
@@ -624,10 +629,12 @@ int sl_model_config_check(const struct sl_model_config *config, struct sl_error 
         if (config->segment_samples < batch_max)
                 return sl_error_set(
                         error, EINVAL, "batch_max is %u, which is above segment_samples, %u", batch_max, config->segment_samples);
-        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
-                if (config->batch_sizes[i] > batch_max ||
-                        (config->batch_sizes[i] & (config->batch_sizes[i] - 1) && config->batch_sizes[i] != batch_max))
-                        return sl_error_set(error, EINVAL, "batch_max is %u, and batch_sizes of model_defaults have %u", batch_max,
-                                config->batch_sizes[i]);
+        for (uint32_t i = 0; i < config->n_batch_sizes; i++) {
+                const char *wrong = batch_size_wrong(config->batch_sizes[i], batch_max);
+
+                if (wrong)
+                        return sl_error_set(error, EINVAL, "batch_sizes of model_defaults: %u is %s batch_max, %u",
+                                config->batch_sizes[i], wrong, batch_max);
+        }
         return 0;
 }

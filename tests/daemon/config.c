@@ -414,7 +414,7 @@ Test(config, a_model_fits_what_the_defaults_say_beside_it)
                 0, "%s", error.text);
         base.lowering.batch_max = 16;
         cr_expect_eq(sl_model_config_check(&base, &error), -EINVAL);
-        cr_expect_not_null(strstr(error.text, "batch_max is 16, and batch_sizes of model_defaults have 32"), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "batch_sizes of model_defaults: 32 is above batch_max, 16"), "%s", error.text);
         base.lowering.batch_max = 512;
         cr_expect_eq(sl_model_config_check(&base, &error), -EINVAL);
         cr_expect_not_null(strstr(error.text, "above segment_samples, 128"), "%s", error.text);

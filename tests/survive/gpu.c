@@ -550,6 +550,22 @@ static void expect_placed(const struct gpu_guest *guest)
         starling_model_close(model);
 }
 
+/* On cores, where it is: a hangup changes nothing of that. */
+static void expect_allotted(struct gpu_guest *guest)
+{
+        const struct starling_allotment rows[] = {{"placed", "cpu", 2}, {"placed", "cpu", 4}};
+        struct starling_client *admin = world_connect(&world, STARLING_ROLE_ADMIN);
+        struct starling_error error = {""};
+
+        cr_assert_eq(starling_admin_apply(admin, rows, 2, &error), 0, "%s", error.text);
+        kill(world.pid, SIGHUP);
+        world_expect_log(&world, "event=reload");
+        cr_expect_eq(starling_admin_reload(admin, "lenet", &error), 0, "after the hangup: %s", error.text);
+        cr_expect_eq(world_count_log(&world, "event=workers-changed model=placed"), 0, "%s", world_log(&world));
+        expect_placed(guest);
+        starling_close(admin);
+}
+
 Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
 {
         struct starling_error error = {""};
@@ -567,6 +583,7 @@ Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
         cr_expect_lt(starling_model_open(guest.client, "refused", &model, &error), 0);
         cr_expect_not_null(strstr(error.text, "\"doubled\" (Mul)"), "%s", error.text);
         expect_placed(&guest);
+        expect_allotted(&guest);
         gpu_guest_leave(&guest);
         world_stop(&world);
 }

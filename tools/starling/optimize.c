@@ -107,15 +107,12 @@ static int allocation_print(const struct sl_costs *costs, const struct sl_matrix
 }
 
 /* A load that is too much for the best of all is no answer. */
-static int load_check(const struct sl_search *search, const struct sl_matrix *matrix, struct sl_error *error)
+static int load_check(const struct sl_search *search, double throughput, struct sl_error *error)
 {
-        struct sl_bench_result result;
-        int r = sl_bench_run(search->bench, matrix, &search->calibration, &result, error);
-
-        if (r < 0 || search->objective == SL_MAX_THROUGHPUT || search->calibration.load < result.throughput)
-                return r;
+        if (search->objective == SL_MAX_THROUGHPUT || search->calibration.load < throughput)
+                return 0;
         return sl_error_set(error, ERANGE, "no allocation was found that carries %.6g samples a second: at most %.1f",
-                search->calibration.load, result.throughput);
+                search->calibration.load, throughput);
 }
 
 static int answer_print(const struct optimize_task *task, struct sl_search *search, const struct sl_matrix *matrix,
@@ -124,6 +121,7 @@ static int answer_print(const struct optimize_task *task, struct sl_search *sear
         struct sl_bench_result result;
         int r = sl_bench_run(search->bench, matrix, &search->calibration, &result, error);
 
+        r = r < 0 ? r : load_check(search, result.throughput, error);
         r = r < 0 ? r : allocation_print(task->costs, matrix, error);
         if (r < 0)
                 return r;
@@ -218,7 +216,6 @@ static int search_run(const struct optimize_wish *wish, const struct optimize_ta
                 fputs("\r\033[K", stderr);
         r = r < 0 ? r : confirm(wish, task, ensemble, &search, found, error);
         search.bench = bench;
-        r = r < 0 ? r : load_check(&search, found->matrix, error);
         r = r < 0 ? r : answer_print(task, &search, found->matrix, &found->optimum, error);
         if (r < 0)
                 return r;

@@ -103,7 +103,8 @@ class Reaper:
     def infer(self, call):
         """For who waits, where no other line is to be had."""
         if threading.current_thread() is self._thread:
-            raise error_of(-errno.EBUSY, "a callback of a future cannot wait for an answer: the client has one queue pair, and that is the future's")
+            words = "a callback of a future cannot wait for an answer: the client has one queue pair, and that is the future's"
+            raise error_of(-errno.EBUSY, words)
         future = self.submit(call)
         try:
             return future.result()

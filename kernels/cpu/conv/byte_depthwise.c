@@ -174,11 +174,13 @@ static struct sl_depthwise_line describe_line(const struct depthwise *p, const s
                 .zero = (int16_t)(p->epilogue.y_zero + shift)};
 }
 
-static void run_line(const struct depthwise *p, const struct sl_binding *binding, const struct block *block, int64_t number)
+/* @like: that of the block. */
+static void run_line(const struct depthwise *p, const struct sl_binding *binding, const struct block *block,
+        const struct sl_depthwise_line *like, int64_t number)
 {
         const uint8_t *image = (const uint8_t *)binding->inputs[0] + number / p->out_height * p->height * p->width * p->channels;
         int64_t at = number * p->out_width * p->channels + block->first, top = number % p->out_height * p->stride[0] - p->pad[0];
-        struct sl_depthwise_line line = describe_line(p, block);
+        struct sl_depthwise_line line = *like;
 
         for (int64_t i = 0; i < p->kernel[0]; i++)
                 if (top + i >= 0 && top + i < p->height)
@@ -208,12 +210,14 @@ static int depthwise_run(const void *state, const struct sl_binding *binding)
         const struct depthwise *p = state;
         struct sl_part lines = sl_part_along(binding->part, SL_AXIS_ROWS, depthwise_units(p, SL_AXIS_ROWS));
         struct sl_part blocks = sl_part_along(binding->part, SL_AXIS_COLUMNS, depthwise_units(p, SL_AXIS_COLUMNS));
+        struct sl_depthwise_line like;
         struct block block;
 
         for (int64_t i = blocks.first; i < blocks.end; i++) {
                 fill_block(p, binding, i, &block);
+                like = describe_line(p, &block);
                 for (int64_t line = lines.first; line < lines.end; line++)
-                        run_line(p, binding, &block, line);
+                        run_line(p, binding, &block, &like, line);
         }
         return 0;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/conv/byte_depthwise_tile.h"
 
-#include "cpu/base/vector_math.h"
+#include "cpu/gemm/dot_store.h"
 
 #include <immintrin.h>
 
 #define INLINE  static inline __attribute__((always_inline))
 #define VECTORS 4    /* of 16 places */
 #define GROUP   4    /* outputs, at most */
-#define FAR     1e6f /* from any byte, in steps, and inside of what 32 bits hold */
 
 struct sl_depthwise_group sl_depthwise_group(int64_t kernel, int64_t stride)
 {
@@ -67,13 +66,6 @@ INLINE __m512 scale_sum(const struct sl_depthwise_line *t, const bool fits, cons
                     : _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), factor, _mm512_loadu_ps(t->rests + 16 * q));
 }
 
-/* NaN becomes the least. */
-INLINE __m512i round_reals(__m512 value, float unit)
-{
-        value = _mm512_max_ps(_mm512_mul_ps(value, _mm512_set1_ps(unit)), _mm512_set1_ps(-FAR));
-        return _mm512_cvtps_epi32(_mm512_min_ps(value, _mm512_set1_ps(FAR)));
-}
-
 INLINE __m512i round_sums(const struct sl_depthwise_line *t, const bool fits, const __m512i *sums)
 {
         __m512i steps[VECTORS];
@@ -84,9 +76,9 @@ INLINE __m512i round_sums(const struct sl_depthwise_line *t, const bool fits, co
                 __m512 value = scale_sum(t, fits, q, sums[q]);
 
                 if (!fits && t->hard_swish)
-                        steps[q] = round_reals(sl_hard_swish_16(value), t->unit);
+                        steps[q] = sl_dot_round_reals(sl_hard_swish_16(value), t->unit);
                 else
-                        steps[q] = _mm512_cvtps_epi32(fits ? value : _mm512_min_ps(_mm512_set1_ps(FAR), value));
+                        steps[q] = _mm512_cvtps_epi32(fits ? value : _mm512_min_ps(_mm512_set1_ps(SL_DOT_FAR), value));
         }
         return bytes_of(t, steps);
 }
@@ -265,7 +257,7 @@ void sl_depthwise_round(const struct sl_depthwise_line *line, float factor, uint
 
 #pragma GCC unroll 4
                 for (int q = 0; q < VECTORS; q++)
-                        steps[q] = round_reals(_mm512_loadu_ps(reals + 16 * q), factor);
+                        steps[q] = sl_dot_round_reals(_mm512_loadu_ps(reals + 16 * q), factor);
                 _mm512_mask_storeu_epi8(y, lanes_of(t), _mm512_permutexvar_epi32(order, bytes_of(t, steps)));
         }
 }

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "change.h"
+#include "crew.h"
+#include "model.h"
 #include "registry_state.h"
 
 #include <errno.h>
@@ -99,13 +101,21 @@ static int want(
         return 0;
 }
 
-/* Workers of an allocation for the other kind of device count no more, as the configuration has changed it. */
-static const struct sl_worker_set *of_its_device(const struct sl_worker_set *workers, const struct sl_model_spec *spec)
+/* A model for a GPU that is served on cores: until it is loaded again. */
+static bool has_fallen_back(const struct sl_served *served, const struct sl_model_spec *spec)
 {
-        for (uint32_t i = 0; workers && i < workers->n; i++)
-                if ((workers->wishes[i].gpu.name[0] != 0) != spec->on_gpu)
-                        return NULL;
-        return workers;
+        const struct sl_crew *crew = served && served->model ? served->model->crew : NULL;
+
+        return crew && crew->options.fell_back && sl_spec_same(&served->own.spec, spec);
+}
+
+/* Workers of an allocation for the other kind of device count no more, as the configuration has changed it. */
+static bool are_for(const struct sl_worker_set *workers, bool on_gpu)
+{
+        for (uint32_t i = 0; i < workers->n; i++)
+                if ((workers->wishes[i].gpu.name[0] != 0) != on_gpu)
+                        return false;
+        return true;
 }
 
 /* What an allocation says of it, or of another name of the same model: they share its workers. */
@@ -120,7 +130,7 @@ static const struct sl_worker_set *find_allotted(const struct sl_registry *r, co
                         other->own.spec.stamp == spec->stamp)
                         workers = sl_change_workers(r, other->own.name);
         }
-        return of_its_device(workers, spec);
+        return workers;
 }
 
 int sl_names_want(
@@ -129,6 +139,8 @@ int sl_names_want(
         const struct sl_worker_set *workers = spec->path ? find_allotted(r, spec) : NULL;
         struct sl_model_spec allotted;
 
+        if (workers && !are_for(workers, spec->on_gpu && (again || !has_fallen_back(sl_names_find(r, spec->name), spec))))
+                workers = NULL;
         if (!workers)
                 return want(r, spec, again, ret_served, error);
         allotted = *spec;
