@@ -7,8 +7,9 @@
 #include <string.h>
 
 /* Rows and columns that are summed side by side: a row of the right matrix is read along its line, and for several rows at once. */
-#define ROWS 4
-#define TILE 16
+#define ROWS  4
+#define TILE  16
+#define LANES 8
 
 /* Rows of the right matrix between two looks at the pace. */
 #define LOOK_EVERY 256
@@ -47,7 +48,7 @@ INLINE uint64_t steps_ahead(const struct product *p, int64_t k, int64_t sums)
 }
 
 /* Each sum is taken in the order of the inner dimension, whatever lies beside it. */
-INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int64_t j, int64_t width, int64_t step, uint32_t dtype)
+INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int64_t j, int64_t width, uint32_t dtype)
 {
         double sums[ROWS][TILE] = {0};
 
@@ -55,11 +56,11 @@ INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int
                 if (!(k % LOOK_EVERY) && !sl_pace_on(p->pace, steps_ahead(p, k, rows * width)))
                         return;
 
-                int64_t a_at = p->a_at + i * p->a_row + k * p->a_column, b_at = p->b_at + k * p->b_row + j * step;
+                int64_t a_at = p->a_at + i * p->a_row + k * p->a_column, b_at = p->b_at + k * p->b_row + j * p->b_column;
                 double right[TILE];
 
                 for (int64_t t = 0; t < width; t++)
-                        right[t] = sl_ref_load(p->b, b_at + t * step, dtype);
+                        right[t] = sl_ref_load(p->b, b_at + t * p->b_column, dtype);
                 for (int64_t r = 0; r < rows; r++) {
                         double left = sl_ref_load(p->a, a_at + r * p->a_row, dtype);
 
@@ -72,20 +73,67 @@ INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int
                         finish_float(p, i + r, j + t, sums[r][t], dtype);
 }
 
-/* Whole blocks by lines of constants that the compiler knows. */
+/* Eight sums that lie in one register where there are such; elsewhere the compiler cuts them. */
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+
+INLINE void load_lanes(const void *values, int64_t at, uint32_t dtype, lanes *ret_loaded)
+{
+        float floats __attribute__((vector_size(LANES * sizeof(float))));
+
+        if (dtype == SL_DTYPE_F32) {
+                memcpy(&floats, (const float *)values + at, sizeof(floats));
+                *ret_loaded = __builtin_convertvector(floats, lanes);
+                return;
+        }
+        for (int t = 0; t < LANES; t++)
+                (*ret_loaded)[t] = sl_ref_load(values, at + t, dtype);
+}
+
+/* The same for a whole block whose columns lie side by side: its sums stay in registers. */
+INLINE void multiply_whole_block(const struct product *p, int64_t i, int64_t j, uint32_t dtype)
+{
+        lanes sums[ROWS][TILE / LANES] = {0}; /* only with indices that the compiler knows: else they would lie in memory */
+        double finished[ROWS][TILE];
+
+        for (int64_t k = 0; k < p->inner; k++) {
+                if (!(k % LOOK_EVERY) && !sl_pace_on(p->pace, steps_ahead(p, k, ROWS * TILE)))
+                        return;
+
+                int64_t a_at = p->a_at + i * p->a_row + k * p->a_column, b_at = p->b_at + k * p->b_row + j;
+                lanes left = {0}, right = {0};
+
+                load_lanes(p->b, b_at, dtype, &left);
+                load_lanes(p->b, b_at + LANES, dtype, &right);
+#pragma GCC unroll 8
+                for (int r = 0; r < ROWS; r++) {
+                        double factor = sl_ref_load(p->a, a_at + r * p->a_row, dtype);
+
+                        sums[r][0] += factor * left;
+                        sums[r][1] += factor * right;
+                }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; r++) {
+                memcpy(finished[r], &sums[r][0], sizeof(sums[r][0]));
+                memcpy(finished[r] + LANES, &sums[r][1], sizeof(sums[r][1]));
+        }
+        for (int64_t r = 0; r < ROWS; r++)
+                for (int64_t t = 0; t < TILE; t++)
+                        finish_float(p, i + r, j + t, finished[r][t], dtype);
+}
+
+/* Columns outside: what all rows take of the right matrix stays near. */
 INLINE void multiply_floats(const struct product *p, uint32_t dtype)
 {
-        for (int64_t i = 0; i < p->rows; i += ROWS)
-                for (int64_t j = 0; j < p->columns && sl_pace_on(p->pace, TILE); j += TILE) {
+        for (int64_t j = 0; j < p->columns; j += TILE)
+                for (int64_t i = 0; i < p->rows && sl_pace_on(p->pace, TILE); i += ROWS) {
                         int64_t rows = p->rows - i < ROWS ? p->rows - i : ROWS;
                         int64_t width = p->columns - j < TILE ? p->columns - j : TILE;
 
-                        if (width < TILE || p->b_column != 1)
-                                multiply_block(p, i, rows, j, width, p->b_column, dtype);
-                        else if (rows < ROWS)
-                                multiply_block(p, i, rows, j, TILE, 1, dtype);
+                        if (rows == ROWS && width == TILE && p->b_column == 1)
+                                multiply_whole_block(p, i, j, dtype);
                         else
-                                multiply_block(p, i, ROWS, j, TILE, 1, dtype);
+                                multiply_block(p, i, rows, j, width, dtype);
                 }
 }
 
