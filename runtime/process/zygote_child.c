@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -108,10 +109,22 @@ static bool is_called(int limit_ms)
         return poll(&owner, 1, limit_ms) != 0;
 }
 
-/* As politely as children work, and not at once: where orders follow each other, processors have something better to do. */
-static void get_ready(const struct sl_zygote_child *child)
+/* Until the child before has ended (@before_fd of it; -1: there was none), or an order waits. */
+static void let_work(int before_fd)
 {
-        if (!child->get_ready || is_called(IDLE_MS))
+        struct pollfd either[] = {{.fd = SL_ZYGOTE_FD, .events = POLLIN}, {.fd = before_fd, .events = POLLIN}};
+
+        while (before_fd >= 0 && poll(either, 2, -1) < 0 && errno == EINTR)
+                ;
+}
+
+/* As politely as children work, and not at once: where orders follow each other, processors have something better to do. */
+static void get_ready(const struct sl_zygote_child *child, int before_fd)
+{
+        if (!child->get_ready)
+                return;
+        let_work(before_fd);
+        if (is_called(IDLE_MS))
                 return;
         (void)setpriority(PRIO_PROCESS, 0, NICENESS);
         while (!is_called(0) && child->get_ready(child->context))
@@ -124,13 +137,18 @@ static bool leave_group(int parent)
         return setpgid(0, getpgid(parent)) == 0 || setpgid(0, 0) == 0;
 }
 
-static _Noreturn void be_child(struct received *order, int taken_fd, int parent, const struct sl_zygote_child *child)
+/* Its descriptors: the end of a pipe that says when it has its order, and what tells of the end of the child before. */
+struct child_fds {
+        int taken, before;
+};
+
+static _Noreturn void be_child(struct received *order, const struct child_fds *fds, int parent, const struct sl_zygote_child *child)
 {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(EXIT_FAILURE);
-        get_ready(child);
-        if (!receive(order) || write(taken_fd, "", 1) != 1 || !leave_group(parent) ||
-                !say(&(struct sl_zygote_answer){.pid = getpid()}) || write(taken_fd, "", 1) != 1)
+        get_ready(child, fds->before);
+        if (!receive(order) || write(fds->taken, "", 1) != 1 || !leave_group(parent) ||
+                !say(&(struct sl_zygote_answer){.pid = getpid()}) || write(fds->taken, "", 1) != 1)
                 _exit(EXIT_FAILURE);
         /* Which processors are wanted is a wish of the owner, who may have lost some of them meanwhile. */
         (void)sched_setaffinity(0, sizeof(order->head.cpus), &order->head.cpus);
@@ -141,12 +159,16 @@ static _Noreturn void be_child(struct received *order, int taken_fd, int parent,
         exit(child->run((int)order->head.n_args, (char **)order->argv));
 }
 
-static bool make_child(struct received *order, int taken_fd, int parent, const struct sl_zygote_child *child)
+/* @ret_fd: tells of the child's end. */
+static bool make_child(
+        struct received *order, const struct child_fds *fds, int parent, const struct sl_zygote_child *child, int *ret_fd)
 {
-        long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+        int fd = -1;
+        long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_PIDFD | SIGCHLD, 0, &fd, 0, 0);
 
         if (pid == 0)
-                be_child(order, taken_fd, parent, child);
+                be_child(order, fds, parent, child);
+        *ret_fd = fd;
         return say(&(struct sl_zygote_answer){.code = pid < 0 ? errno : 0, .pid = pid < 0 ? 0 : (int32_t)pid}) && pid > 0;
 }
 
@@ -171,14 +193,17 @@ static bool wait_for_order(int waiting_fd)
         return has_order;
 }
 
-static bool serve_once(struct received *order, int parent, const struct sl_zygote_child *child)
+/* @before_fd: of the child before; then of this one. */
+static bool serve_once(struct received *order, int parent, const struct sl_zygote_child *child, int *before_fd)
 {
-        int ends[2];
+        int ends[2], child_fd;
         bool taken;
 
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return false;
-        taken = make_child(order, ends[1], parent, child);
+        taken = make_child(order, &(struct child_fds){.taken = ends[1], .before = *before_fd}, parent, child, &child_fd);
+        sl_cleanup_fd(before_fd);
+        *before_fd = child_fd;
         close(ends[1]);
         taken = taken && wait_for_order(ends[0]);
         close(ends[0]);
@@ -188,9 +213,10 @@ static bool serve_once(struct received *order, int parent, const struct sl_zygot
 int sl_zygote_serve(int parent, const struct sl_zygote_child *child)
 {
         SL_CLEANUP(sl_cleanup_free) struct received *order = calloc(1, sizeof(*order));
+        SL_CLEANUP(sl_cleanup_fd) int before_fd = -1;
         bool goes_on = order && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent && setpgid(0, 0) == 0;
 
         while (goes_on)
-                goes_on = serve_once(order, parent, child);
+                goes_on = serve_once(order, parent, child, &before_fd);
         return EXIT_SUCCESS;
 }

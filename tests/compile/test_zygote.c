@@ -319,6 +319,46 @@ Test(zygote, a_child_that_has_waited_for_long_makes_the_same_plan)
         sl_compile_zygote_free(zygote);
 }
 
+/* Pages that are the process's own. */
+static long resident_pages(pid_t pid)
+{
+        long all = 0, resident = 0, shared = 0;
+        char path[64];
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+        file = fopen(path, "r");
+        cr_assert_not_null(file);
+        cr_assert_eq(fscanf(file, "%ld %ld %ld", &all, &resident, &shared), 3);
+        fclose(file);
+        return resident - shared;
+}
+
+/* Getting ready is 16 MiB of heap that is touched. */
+Test(zygote, a_child_gets_ready_when_the_one_before_has_ended)
+{
+        const long ready_pages = (8l << 20) / sysconf(_SC_PAGESIZE);
+        struct sl_compile_zygote *zygote = ready_zygote();
+        struct sl_compile_options options = {.program = CHILD, .model_path = "sleep", .zygote = zygote};
+        struct sl_compilation *compilation;
+        pid_t pids[CHILDREN_MAX], works, waits;
+
+        cr_assert_eq(list_children(zygote, pids), 1);
+        works = pids[0];
+        cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        cr_assert_eq(list_children(zygote, pids), 2);
+        waits = pids[pids[0] == works];
+        long before = resident_pages(waits);
+        usleep(200000);
+        cr_expect_lt(resident_pages(waits) - before, ready_pages, "it takes the processor from the one that works");
+        sl_compile_cancel(compilation);
+        for (int tries = 0; tries < 5000 && resident_pages(waits) - before < ready_pages; tries++)
+                usleep(1000);
+        cr_expect_geq(resident_pages(waits) - before, ready_pages);
+        sl_compile_zygote_free(zygote);
+}
+
 Test(zygote, it_and_its_children_die_with_their_owner)
 {
         int pids[2], fds[2];
