@@ -43,6 +43,7 @@ struct sl_child_answer {
         X(PLAN_FD, "plan-fd")           /* where the plan file goes */                                                             \
         X(REPORT_FD, "report-fd")       /* where the line goes */                                                                  \
         X(BASE, "base")                 /* 1: a base plan is open under its number; 0 */                                           \
+        X(BASE_SUM, "base-sum")         /* its checksum; 0: the child reads all of it for that */                                  \
         X(EXTERNAL, "external")         /* 1: external data are asked for under its number; 0: there are none */
 
 enum sl_child_arg {

@@ -239,6 +239,7 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
                 [SL_CHILD_ARG_PLAN_FD] = number_text(arguments, SL_CHILD_ARG_PLAN_FD, SL_CHILD_PLAN_FD),
                 [SL_CHILD_ARG_REPORT_FD] = number_text(arguments, SL_CHILD_ARG_REPORT_FD, SL_CHILD_REPORT_FD),
                 [SL_CHILD_ARG_BASE] = number_text(arguments, SL_CHILD_ARG_BASE, options->base_fd != 0),
+                [SL_CHILD_ARG_BASE_SUM] = number_text(arguments, SL_CHILD_ARG_BASE_SUM, options->base_sum),
                 [SL_CHILD_ARG_EXTERNAL] = number_text(arguments, SL_CHILD_ARG_EXTERNAL, 1),
         };
         struct sl_lower_options lowering = *options->lowering;

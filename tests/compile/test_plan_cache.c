@@ -366,6 +366,57 @@ static struct sl_plan *open_plan(int fd)
         return plan;
 }
 
+/* As the compiler's process leaves it. */
+static int unsummed_plan_fd(bool sealed)
+{
+        struct sl_lowered *lowered;
+        struct network net;
+        int fd = memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+        network_init(&net);
+        network_output(&net, network_apply(&net, SL_OP_RELU, network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 7))));
+        network_finish(&net);
+        cr_assert_eq(sl_lowered_new_in(net.graph, &bench.options, NULL, fd, &lowered, NULL), 0);
+        cr_assert_eq(sl_lowered_write_unsummed(lowered, fd, NULL), 0);
+        sl_lowered_free(lowered);
+        network_deinit(&net);
+        if (sealed)
+                cr_assert_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+        return fd;
+}
+
+Test(plan_cache, a_plan_in_sealed_memory_gets_its_checksum_when_it_is_kept)
+{
+        int fd = unsummed_plan_fd(true), kept_fd;
+        struct sl_plan_cache_key key = key_of(bench.model);
+        struct sl_plan *plan = open_plan(fd), *found;
+        struct sl_plan_identity identity = sl_plan_identity(plan), kept;
+
+        cr_assert_eq(sl_plan_cache_store(bench.cache, &key, bench.model, fd, NULL), 0);
+        cr_assert_eq(sl_plan_cache_wait(bench.cache, NULL), 0);
+        cr_assert_eq(sl_plan_cache_find(bench.cache, &key, NULL, &found, NULL), 0);
+        kept = sl_plan_identity(found);
+        cr_assert_eq(kept.checksum, identity.checksum);
+        cr_assert_eq(kept.bytes, identity.bytes);
+        sl_plan_free(found);
+        sl_plan_free(plan);
+        close(fd);
+        let_the_clock_tick();
+        kept_fd = open(entry(&key), O_RDWR);
+        flip(kept_fd);
+        close(kept_fd);
+        cr_assert_eq(find(&key, NULL), -EBADMSG);
+}
+
+Test(plan_cache, a_plan_without_a_checksum_is_taken_from_sealed_memory_alone)
+{
+        int fd = unsummed_plan_fd(false);
+        struct sl_plan *plan;
+
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), -EBADMSG);
+        close(fd);
+}
+
 Test(plan_cache, a_derived_plan_is_kept_under_the_digest_of_its_base)
 {
         int other_fd = derived_plan_fd(5, -1), fd = derived_plan_fd(6, bench.plan_fd);

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "command_options.h"
 #include "lower_options.h"
+#include "plan_sum.h"
 #include "variant_note.h"
 
 #include <errno.h>
@@ -99,6 +100,8 @@ static int keep(int plan_fd, const char *path, struct sl_error *error)
         if (fd < 0)
                 return sl_error_set(error, errno, "\"%s\": %s", under_way, strerror(errno));
         r = copy(plan_fd, fd);
+        if (r == 0)
+                r = sl_plan_sum_write(fd);
         if (r == 0)
                 r = set_rights(fd);
         if (r == 0 && rename(under_way, path) < 0)

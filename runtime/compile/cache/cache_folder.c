@@ -192,7 +192,7 @@ static int create_under_way(int folder, char ret_name[SL_CACHE_NAME_BYTES], int 
         if (getrandom(&number, sizeof(number), 0) != sizeof(number))
                 return -errno;
         snprintf(ret_name, SL_CACHE_NAME_BYTES, "new.%016llx", (unsigned long long)number);
-        *ret_fd = openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
+        *ret_fd = openat(folder, ret_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
         return *ret_fd < 0 ? -errno : 0;
 }
 

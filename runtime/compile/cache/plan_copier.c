@@ -4,6 +4,7 @@
 #include "base/background.h"
 #include "base/cleanup.h"
 #include "base/thread.h"
+#include "plan_sum.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ static int write_plan(int fd, void *context)
                 if (n <= 0)
                         return n < 0 ? -errno : -EIO;
         }
-        return 0;
+        return sl_plan_sum_write(fd);
 }
 
 static int copy_plan(struct sl_plan_copier *copier, const struct sl_plan_copy *copy)

@@ -182,9 +182,24 @@ static void end_if_done(int r, bool ends)
                 _exit(EXIT_SUCCESS);
 }
 
-/* @ends: the process does so when the plan is written. */
-static int compile(const struct sl_model_file *model, const struct sl_lower_options *lowering, int base_fd, int fd, bool ends,
-        struct sl_error *error)
+/* The base plan: its file, -1: there is none; its checksum, 0: not known. */
+struct base {
+        int fd;
+        uint64_t sum;
+};
+
+static int open_base(const struct base *base, struct sl_base_plan **ret_base, struct sl_error *error)
+{
+        int r = sl_base_plan_open(base->fd, ret_base, error);
+
+        if (r == 0)
+                sl_base_plan_know_sum(*ret_base, base->sum);
+        return r;
+}
+
+/* @ends: the process does so when the plan is written, and who has started it seals the file. */
+static int compile(const struct sl_model_file *model, const struct sl_lower_options *lowering, const struct base *beneath, int fd,
+        bool ends, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
@@ -195,8 +210,8 @@ static int compile(const struct sl_model_file *model, const struct sl_lower_opti
                 return 0;
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
-        if (r == 0 && base_fd >= 0)
-                r = sl_base_plan_open(base_fd, &base, error);
+        if (r == 0 && beneath->fd >= 0)
+                r = open_base(beneath, &base, error);
         if (r == 0)
                 r = sl_lowered_new_in(graph, lowering, base, fd, &lowered, error);
         if (r < 0 && graph && wants_other_sizes(graph) && sl_signature_write(model, lowering, false, fd) == 0)
@@ -204,7 +219,7 @@ static int compile(const struct sl_model_file *model, const struct sl_lower_opti
         if (r == 0)
                 r = sl_signature_complete(model, lowering, graph, &lowered->info);
         if (r == 0)
-                r = sl_lowered_write(lowered, fd, error);
+                r = (ends ? sl_lowered_write_unsummed : sl_lowered_write)(lowered, fd, error);
         end_if_done(r, ends);
         return r;
 }
@@ -217,7 +232,7 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         if (r < 0)
                 return r;
         sl_model_file_use_folder(&model);
-        r = compile(&model, lowering, base_fd, fd, false, error);
+        r = compile(&model, lowering, &(struct base){.fd = base_fd}, fd, false, error);
         sl_model_file_close(&model);
         return r;
 }
@@ -229,11 +244,12 @@ static void write_note(void *context, const char *text)
 
 static int compile_models(struct arguments *arguments, struct sl_model_file *models, struct sl_error *error)
 {
-        int base_fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1;
+        const struct base base = {.fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1,
+                .sum = arguments->numbers[SL_CHILD_ARG_BASE_SUM]};
         int fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD];
 
         if (arguments->n_models == 1)
-                return compile(models, &arguments->lowering, base_fd, fd, true, error);
+                return compile(models, &arguments->lowering, &base, fd, true, error);
         return sl_merge_child(models, arguments->n_models, &arguments->lowering, fd,
                 &(struct sl_merge_notes){.add = write_note, .context = arguments}, error);
 }

@@ -251,7 +251,7 @@ static int lower(struct sl_graph *merged, const struct sl_lower_options *lowerin
         lowered->info.n_common = report->n_common;
         lowered->info.n_merged = report->n_merged;
         lowered->info.stacked_bytes = report->stacked_bytes;
-        return sl_lowered_write(lowered, fd, error);
+        return sl_lowered_write_unsummed(lowered, fd, error);
 }
 
 int sl_merge_child(const struct sl_model_file *models, uint32_t n_models, const struct sl_lower_options *lowering, int fd,

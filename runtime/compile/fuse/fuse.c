@@ -64,7 +64,7 @@ static bool has_room(const struct sl_fuse *fuse, uint32_t first, uint32_t n_lane
         for (uint32_t i = first; i < first + n_lanes; i++) {
                 n_inputs += sl_plan_info(fuse->plans[i])->n_inputs;
                 n_outputs += sl_plan_info(fuse->plans[i])->n_outputs;
-                bytes += sl_plan_identity(fuse->plans[i]).bytes;
+                bytes += sl_plan_bytes(fuse->plans[i]);
         }
         return n_inputs <= SL_PLAN_PORTS_MAX && n_outputs <= SL_PLAN_PORTS_MAX && bytes <= memory / SL_COMPILE_PLAN_PART;
 }

@@ -82,5 +82,8 @@ struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *opti
 /* Writes the plan file to @fd, from its start, and completes lowered->info. Return: 0, -ENOMEM, -E2BIG, -errno of write. */
 int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error);
 
+/* The same without the checksum, for memory that its owner seals (plan_sum.h). */
+int sl_lowered_write_unsummed(struct sl_lowered *lowered, int fd, struct sl_error *error);
+
 /* Completes lowered->info and writes nothing. Return: 0, -ENOMEM. */
 int sl_lowered_measure(struct sl_lowered *lowered, struct sl_error *error);

@@ -2,7 +2,7 @@
 /*
  * Puts a lowered model into a plan file. Large packed constants lie at the front of DATA already; the others and the tables, which
  * are built in memory, follow in the order of the file, zeros between them, whatever it was before: its pages stay. The header
- * comes last, with the checksum of the whole.
+ * comes last, then the checksum of the whole, if it is wanted.
  */
 #include "lower.h"
 
@@ -18,6 +18,7 @@
 #include "pack.h"
 #include "placed.h"
 #include "placement.h"
+#include "plan_sum.h"
 #include "program_work.h"
 #include "schedule.h"
 
@@ -28,7 +29,6 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
-#include <xxh_x86dispatch.h>
 
 struct tables {
         struct sl_plan_program *programs;
@@ -399,19 +399,6 @@ static int write_front(const struct writer *writer)
         return write_at(writer, front, sizeof(front), 0);
 }
 
-/* The header as it will be, but for the checksum itself, is in the file by now. */
-static int write_checksum(struct writer *writer)
-{
-        uint64_t n_bytes = writer->header.file_bytes;
-        const uint8_t *bytes = sl_huge_pages_map(writer->fd, n_bytes);
-
-        if (bytes == MAP_FAILED)
-                return -errno;
-        writer->header.checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, n_bytes - SL_PLAN_CHECKED_FROM);
-        munmap((void *)bytes, n_bytes);
-        return write_at(writer, &writer->header, sizeof(writer->header), 0);
-}
-
 static int write_tables(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
 {
         const void *sections[SL_PLAN_SECTION_COUNT] = {
@@ -452,7 +439,7 @@ static int write_all(struct writer *writer, const struct sl_lowered *lowered, co
                 r = write_front(writer);
         if (r == 0 && ftruncate(writer->fd, (off_t)writer->header.file_bytes) < 0)
                 r = -errno;
-        return r < 0 ? r : write_checksum(writer);
+        return r;
 }
 
 /* Large constants are in their places. */
@@ -512,7 +499,7 @@ int sl_lowered_measure(struct sl_lowered *lowered, struct sl_error *error)
         return r < 0 ? sl_error_set(error, -r, "constants: %s", strerror(-r)) : 0;
 }
 
-int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error)
+int sl_lowered_write_unsummed(struct sl_lowered *lowered, int fd, struct sl_error *error)
 {
         struct tables tables = {0};
         int r = fill_tables(lowered, &tables);
@@ -523,4 +510,14 @@ int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error)
                 r = write_file(lowered, &tables, fd, error);
         tables_deinit(&tables);
         return r;
+}
+
+int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error)
+{
+        int r = sl_lowered_write_unsummed(lowered, fd, error);
+
+        if (r < 0)
+                return r;
+        r = sl_plan_sum_write(fd);
+        return r < 0 ? sl_error_set(error, -r, "checksum of the plan file: %s", strerror(-r)) : 0;
 }

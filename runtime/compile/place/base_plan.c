@@ -94,6 +94,11 @@ struct sl_base_plan *sl_base_plan_free(struct sl_base_plan *base)
         return NULL;
 }
 
+void sl_base_plan_know_sum(struct sl_base_plan *base, uint64_t sum)
+{
+        sl_plan_know_sum(base->plan, sum);
+}
+
 struct sl_plan_identity sl_base_plan_identity(const struct sl_base_plan *base)
 {
         return sl_plan_identity(base->plan);

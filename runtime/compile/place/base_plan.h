@@ -18,6 +18,9 @@ struct sl_packed;
 int sl_base_plan_open(int fd, struct sl_base_plan **ret_base, struct sl_error *error);
 struct sl_base_plan *sl_base_plan_free(struct sl_base_plan *base);
 
+/* Its checksum, which is known: else sl_base_plan_identity() reads all of a file that has none. */
+void sl_base_plan_know_sum(struct sl_base_plan *base, uint64_t sum);
+
 struct sl_plan_identity sl_base_plan_identity(const struct sl_base_plan *base);
 
 /* Where bytes of a constant lie in the base. */

@@ -178,7 +178,7 @@ struct sl_plan_header {
         char magic[8];
         uint32_t version;
         uint32_t header_bytes;
-        uint64_t checksum; /* XXH3-64 of all that follows this field, to the end of the file */
+        uint64_t checksum; /* XXH3-64 of all that follows this field, to the end of the file (plan_sum.h) */
         uint64_t file_bytes;
         struct sl_plan_identity base; /* of a derived plan; zeros of one that stands alone */
         struct sl_plan_key key;
@@ -186,6 +186,7 @@ struct sl_plan_header {
         struct sl_plan_section sections[SL_PLAN_SECTION_COUNT];
 };
 
+#define SL_PLAN_NOT_SUMMED   0 /* nobody has computed the checksum: of a file in sealed memory */
 #define SL_PLAN_CHECKED_FROM (offsetof(struct sl_plan_header, checksum) + sizeof(uint64_t))
 
 static_assert(offsetof(struct sl_plan_header, file_bytes) == SL_PLAN_CHECKED_FROM, "the checksum covers all that follows it");

@@ -9,6 +9,7 @@
 #include "gather.h"
 #include "huge_pages.h"
 #include "plan_map.h"
+#include "plan_sum.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -189,9 +190,33 @@ const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan)
         return plan->info;
 }
 
+/* No data hang on it: two threads at once compute the same. */
+static uint64_t checksum_of(const struct sl_plan *plan)
+{
+        uint64_t sum = plan->header->checksum;
+
+        if (sum == SL_PLAN_NOT_SUMMED)
+                sum = atomic_load_explicit(&plan->sum, memory_order_relaxed);
+        if (sum == SL_PLAN_NOT_SUMMED) {
+                sum = sl_plan_sum(plan->bytes, plan->n_bytes);
+                atomic_store_explicit(&((struct sl_plan *)plan)->sum, sum, memory_order_relaxed);
+        }
+        return sum;
+}
+
+void sl_plan_know_sum(struct sl_plan *plan, uint64_t sum)
+{
+        atomic_store_explicit(&plan->sum, sum, memory_order_relaxed);
+}
+
 struct sl_plan_identity sl_plan_identity(const struct sl_plan *plan)
 {
-        return (struct sl_plan_identity){.checksum = plan->header->checksum, .bytes = plan->n_bytes};
+        return (struct sl_plan_identity){.checksum = checksum_of(plan), .bytes = plan->n_bytes};
+}
+
+uint64_t sl_plan_bytes(const struct sl_plan *plan)
+{
+        return plan->n_bytes;
 }
 
 void sl_plan_watch_end(struct sl_plan *plan, void (*ended)(void *context, const struct sl_plan *plan), void *context)

@@ -60,8 +60,14 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan);
 
 const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan);
 
-/* What tells the file from others. */
+/* What tells the file from others. Of one that has no checksum the first call reads all of it. */
 struct sl_plan_identity sl_plan_identity(const struct sl_plan *plan);
+
+/* Its checksum, of a file that has none: as somebody else has computed it. */
+void sl_plan_know_sum(struct sl_plan *plan, uint64_t sum);
+
+/* Of the file. */
+uint64_t sl_plan_bytes(const struct sl_plan *plan);
 
 /* The plan from which it is derived; NULL. The plan's. */
 struct sl_plan *sl_plan_base(const struct sl_plan *plan);

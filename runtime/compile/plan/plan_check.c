@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "op.h"
 #include "plan.h"
+#include "plan_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxh_x86dispatch.h>
 
 /* Tensors of one program whose shapes are data-dependent. */
 #define SLOTS_MAX (1u << 20)
@@ -42,7 +42,7 @@ static int check_checksum(const struct sl_plan *plan, struct sl_error *error)
 
         if (plan->intact)
                 return 0;
-        checksum = XXH3_64bits(plan->bytes + SL_PLAN_CHECKED_FROM, plan->n_bytes - SL_PLAN_CHECKED_FROM);
+        checksum = sl_plan_sum(plan->bytes, plan->n_bytes);
         if (checksum == plan->header->checksum)
                 return 0;
         return sl_error_set(error, EBADMSG, "plan file: damaged, its checksum is %llx and should be %llx",
@@ -73,15 +73,16 @@ static int check_header(const struct sl_plan *plan, struct sl_error *error)
 static int check_base(const struct sl_plan *plan, struct sl_error *error)
 {
         const struct sl_plan_identity *named = &plan->header->base;
-        uint64_t here = plan->base ? plan->base->header->checksum : 0;
+        struct sl_plan_identity here;
 
         if (plan->is_for_people || (!named->checksum && !named->bytes))
                 return 0;
-        if (plan->base && named->checksum == here && named->bytes == plan->base->n_bytes)
+        here = plan->base ? sl_plan_identity(plan->base) : (struct sl_plan_identity){0};
+        if (plan->base && named->checksum == here.checksum && named->bytes == here.bytes)
                 return 0;
         return sl_error_set(error, ESTALE, "plan file: derived from plan %llx of %llu bytes, here is %s %llx",
                 (unsigned long long)named->checksum, (unsigned long long)named->bytes, plan->base ? "plan" : "none,",
-                (unsigned long long)here);
+                (unsigned long long)here.checksum);
 }
 
 /* A merged plan that has nothing of its members may be opened beside any. */

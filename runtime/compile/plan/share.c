@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "plan.h"
 #include "plan_map.h"
+#include "plan_sum.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -238,7 +239,7 @@ static void fill_file(struct sharing *s, uint8_t *bytes)
         info->weights_bytes = s->data_bytes;
         info->member_bytes = s->member_bytes;
         memcpy(bytes, &s->header, sizeof(s->header));
-        s->header.checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, s->header.file_bytes - SL_PLAN_CHECKED_FROM);
+        s->header.checksum = sl_plan_sum(bytes, s->header.file_bytes);
         memcpy(bytes, &s->header, sizeof(s->header));
 }
 

@@ -106,7 +106,7 @@ static int take_memory(const struct sl_crew *crew, const struct sl_worker_wish *
 static void note_memory(const struct sl_crew_options *options, const struct sl_batch_limit *limit, struct sl_worker_stats *stats)
 {
         sl_counter_set(&stats->batch_reason, limit->reason);
-        sl_counter_set(&stats->plan_bytes, sl_plan_identity(options->model->plan).bytes);
+        sl_counter_set(&stats->plan_bytes, sl_plan_bytes(options->model->plan));
         sl_counter_set(&stats->workspace_bytes, limit->workspace_bytes);
         sl_counter_set(&stats->pool_bytes, limit->pool_bytes);
 }

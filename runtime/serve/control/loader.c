@@ -337,6 +337,7 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .zygote = runtime->zygote,
                 .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
+                .base_sum = load->options.base ? sl_plan_identity(load->options.base).checksum : 0,
                 .memory_bytes = sl_compiler_limit(runtime, load->options.memory),
                 .seconds = runtime->compile_seconds,
         };

@@ -104,12 +104,12 @@ void sl_memory_give(struct sl_memory *memory, enum sl_memory_use use, uint64_t b
 
 static void plan_ended(void *context, const struct sl_plan *plan)
 {
-        sl_memory_give(context, SL_MEMORY_PLANS, sl_plan_identity(plan).bytes);
+        sl_memory_give(context, SL_MEMORY_PLANS, sl_plan_bytes(plan));
 }
 
 int sl_memory_take_plan(struct sl_memory *memory, struct sl_plan *plan, struct sl_error *error)
 {
-        int r = sl_plan_is_watched(plan) ? 0 : sl_memory_take(memory, SL_MEMORY_PLANS, sl_plan_identity(plan).bytes, error);
+        int r = sl_plan_is_watched(plan) ? 0 : sl_memory_take(memory, SL_MEMORY_PLANS, sl_plan_bytes(plan), error);
 
         if (r == 0)
                 sl_plan_watch_end(plan, plan_ended, memory);

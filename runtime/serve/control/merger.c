@@ -334,7 +334,7 @@ static int promise(
                 if (sl_add_overflows(bytes, sl_merger_order_bytes(&orders[i]), &bytes))
                         return sl_error_set(error, EOVERFLOW, "its blocks take more than can be said");
         for (uint32_t i = 0; i < m->result.n_blocks; i++)
-                plans += sl_plan_identity(m->result.blocks[i].plan).bytes;
+                plans += sl_plan_bytes(m->result.blocks[i].plan);
         *ret_bytes = bytes + plans;
         r = check_bound(m, *ret_bytes, error);
         if (r == 0)
