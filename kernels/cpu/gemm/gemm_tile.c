@@ -3,7 +3,8 @@
  * The rows (of a scanline each, where they lie in an image) are cut into blocks of at most 14, the columns into panels; a block
  * times a panel (or two, or four, when there are few rows) is summed in registers, and what is written and added at the end is
  * fetched meanwhile. Where the packed matrix is large, many rows pass by one panel after the other, and the next panel is fetched
- * into the L2 cache meanwhile; the depth is cut where rows and panels would not stay there. Sums wait in c between two parts of the
+ * into the L2 cache meanwhile, in as many places at once as it takes to have one line of each at a time: memory gives several
+ * streams sooner than one; the depth is cut where rows and panels would not stay there. Sums wait in c between two parts of the
  * depth, which changes no bit of them.
  */
 #include "cpu/gemm/gemm.h"
@@ -70,8 +71,9 @@ struct block {
         int64_t depth, a_bytes, c_stride, residual_stride;
         int64_t pieces, gap;    /* of depth floats each; from the end of one to the next, in floats */
         int64_t b_bytes;        /* from panel to panel */
-        const char *ahead;      /* what is fetched into the L2 cache meanwhile */
-        int64_t ahead_lines;    /* for every UNROLLED of depth */
+        const char *ahead;      /* what is fetched into the L2 cache meanwhile, side by side in so many places: */
+        int64_t ahead_places;   /* a line of each for every two times UNROLLED of depth: of every other place, in turn */
+        int64_t ahead_bytes;    /* from one place to the next */
         bool passes;            /* b comes from memory and goes by once: each of its panels is fetched a little ahead, */
         bool fetched;           /* under several rows, and halves, where this is set */
         bool starts;            /* with the bias, else with what c holds */
@@ -185,7 +187,7 @@ INLINE void run_block(
         const float *bases[5];
         const char *b[4];
         sl_vector sums[SUMS_MAX];
-        const int64_t ahead_lines = k->ahead_lines;
+        const int64_t ahead_places = k->ahead_places, ahead_bytes = k->ahead_bytes;
         const bool fetches = k->passes && ((n_rows == 1 && element == ELEMENT_F32) || k->fetched);
         const char *ahead = k->ahead, *residual = (const char *)k->residual;
         const char *c = (const char *)k->c, *c_end = c + n_rows * c_bytes;
@@ -226,8 +228,9 @@ INLINE void run_block(
                                         residual += residual_bytes;
                                 }
                         }
-                        for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
-                                _mm_prefetch(ahead, _MM_HINT_T1);
+                        for (int64_t place = depth & UNROLLED ? 1 : 0; place < ahead_places; place += 2)
+                                _mm_prefetch(ahead + place * ahead_bytes, _MM_HINT_T1);
+                        ahead += depth & UNROLLED ? LINE_BYTES : 0;
                         if (fetches)
 #pragma GCC unroll 4
                                 for (int i = 0; i < n_panels; i++)
@@ -396,7 +399,7 @@ struct piece {
         int64_t depth_first, depth;
         const void *ahead; /* what comes next, if it is to be fetched; else NULL */
         bool passes;
-        int64_t ahead_lines;
+        int64_t ahead_lines; /* so much of it */
 };
 
 /* Is column @first in the last panel, and that one narrow? */
@@ -458,9 +461,10 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 k.last[i] = sl_lanes_first(columns_left(p->width - (p->vectors - OF_HALF + i) * SL_VECTOR_FLOATS));
         k.pieces = k.depth ? p->depth / k.depth : 1;
         k.gap = g->piece_stride - g->piece;
-        turns = k.pieces * (k.depth / UNROLLED);
+        turns = k.pieces * ((k.depth / UNROLLED + 1) / 2);
         if (p->ahead && turns)
-                k.ahead_lines = (p->ahead_lines + turns * (p->end - p->block) - 1) / (turns * (p->end - p->block));
+                k.ahead_places = (p->ahead_lines + turns * (p->end - p->block) - 1) / (turns * (p->end - p->block));
+        k.ahead_bytes = turns * (p->end - p->block) * LINE_BYTES;
         for (int64_t block = p->block, row = first_row(p->rows, block); block < p->end; block++) {
                 int64_t rows = p->rows->least + (block % p->rows->of_scanline < p->rows->longer);
 
@@ -478,7 +482,7 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 find_block(rows, p->vectors, is_narrow, element_of(g))(&k);
                 if (ends && g->epilogue && g->epilogue->activation)
                         sl_cpu_epilogue_activate(g->epilogue, k.c, g->c_stride, rows, p->width);
-                k.ahead += k.ahead_lines * turns * LINE_BYTES;
+                k.ahead += turns * LINE_BYTES;
                 row += rows;
         }
 }
