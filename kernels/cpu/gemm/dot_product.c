@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define AXES             2
+#define WAITING_ROWS     5 /* fewer rows of two vectors are not enough sums for two units with a latency of five */
 #define GROUP_MIN        16 /* filters of a group: fewer would leave most of a panel empty */
 #define BLOCK_ROWS_MAX   8192
 #define FRAME_BYTES_MAX  0x1p30
@@ -431,15 +432,22 @@ static void run_tile(
                 finish_tile(p, panel, rows, room, y);
 }
 
+/* The sums of a few rows wait for each other: of @left, a last tile of them shares with the one before. */
+static int64_t rows_of_tile(int64_t left)
+{
+        if (left > SL_DOT_ROWS && left < SL_DOT_ROWS + WAITING_ROWS)
+                return 2 * divide_up(left, 4); /* tiles are made for even numbers */
+        return left < SL_DOT_ROWS ? left : SL_DOT_ROWS;
+}
+
 /* All rows of a block, the first of which is @row of the result, by one panel. */
 static void run_panel(
         const struct dot_product *p, const struct sl_binding *binding, const struct panel *panel, int64_t n, int64_t row)
 {
         const uint8_t *const *begins = (const uint8_t *const *)((char *)binding->scratch + p->rows_offset);
 
-        for (int64_t i = 0; i < n; i += SL_DOT_ROWS) {
-                int64_t own = n - i < SL_DOT_ROWS ? n - i : SL_DOT_ROWS;
-
+        for (int64_t i = 0, own; i < n; i += own) {
+                own = rows_of_tile(n - i);
                 run_tile(p, binding, panel, &(struct rows){begins + i, own, row + i});
         }
 }

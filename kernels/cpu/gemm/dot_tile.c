@@ -9,8 +9,9 @@
 /* Sums of @n rows by @v vectors of columns. */
 SL_DOT_INLINE void sum_rows(const struct sl_dot_depth *d, const struct sl_dot_tile *t, const int n, const int v, __m512i *sums)
 {
-        const int64_t panel_bytes = sl_dot_panel_bytes(d);
+        const int64_t panel_bytes = sl_dot_panel_bytes(d), half = panel_bytes / 128 * 64;
         const int8_t *w = t->panel + SL_DOT_PANEL * sizeof(int32_t);
+        const int8_t *next = w + panel_bytes;
         const uint8_t *a[SL_DOT_ROWS];
 
 #pragma GCC unroll 28
@@ -28,9 +29,10 @@ SL_DOT_INLINE void sum_rows(const struct sl_dot_depth *d, const struct sl_dot_ti
 
                                 /* The next panel, for whoever comes then. */
                                 if (n >= FETCHING_ROWS)
-                                        _mm_prefetch(w + panel_bytes, _MM_HINT_T1);
+                                        _mm_prefetch(next, _MM_HINT_T1);
                                 if (n >= FETCHING_ROWS && v > 1)
-                                        _mm_prefetch(w + panel_bytes + 64, _MM_HINT_T1);
+                                        _mm_prefetch(next + half, _MM_HINT_T1);
+                                next += 64;
 #pragma GCC unroll 14
                                 for (int i = 0; i < n; i++) {
                                         int32_t four;
