@@ -166,6 +166,15 @@ static int64_t excess(const struct dot_product *p)
         return p->amx ? 4 * (d->room - d->steps) : 0;
 }
 
+/* What follows counts in 64 bits: so far apart no two rows that are read together lie. */
+static bool is_near(const struct dot_product *p)
+{
+        double scanline = (double)p->pixels * (double)p->channels;
+        double apart = (double)(p->stride[0] > p->reach[0] ? p->stride[0] : p->reach[0]);
+
+        return scanline * apart < FRAME_BYTES_MAX && (double)p->stride[1] * (double)p->channels < FRAME_BYTES_MAX;
+}
+
 /* Rows that are a piece each are copied where they would be read beyond the input (copy_tail()); others are framed then. */
 static bool choose_frame(struct dot_product *p)
 {
@@ -173,6 +182,8 @@ static bool choose_frame(struct dot_product *p)
 
         p->framed |= p->flip || p->weights.piece % 4 || (excess(p) && (d->scanlines * d->taps > 1 || p->weights.groups > 1));
         p->pixels = p->framed ? (p->out_width - 1) * p->stride[1] + p->reach[1] : p->width;
+        if (!is_near(p))
+                return false;
         p->weights.depth.scanline_stride *= p->pixels * p->channels;
         return choose_block(p);
 }

@@ -223,6 +223,20 @@ Test(cpu_quantized, tiles_of_amx_give_the_bits_that_vectors_give)
                 check_bits(own[i]);
 }
 
+/* Rows so far apart that scanlines times their bytes are 2^64, and count as nothing. */
+Test(cpu_quantized, a_window_larger_than_any_image_is_left_to_others)
+{
+        struct test_case test;
+        struct sl_node_desc node;
+
+        case_parse("QuantizedConv 1x1024x1x4:uint8 1024x1024x1x2:int8 1024 _ dilations=1,11599062 pads=0,11599059,0,0 "
+                   "strides=1553090841,1 x_zero=3 y_scale=9 packed nhwc positive algorithm=2",
+                &test);
+        node = case_cpu_node(&test);
+        cr_assert_eq(sl_attrs_int(&node.attrs, SL_ATTR_ALGORITHM, 0), SL_ALGORITHM_BLOCKED);
+        cr_expect_not(sl_backend_cpu.planner->supports(NULL, &node));
+}
+
 /* The input's last byte is the last one of a page behind which there is none. */
 static void launch_at_the_end(struct test_kernel *k)
 {
