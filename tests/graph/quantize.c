@@ -224,6 +224,33 @@ Test(quantize, a_part_of_a_sum_that_its_bytes_limit_stays_one)
         builder_free(b);
 }
 
+/* Nor a Clip where they end at its limits. */
+Test(quantize, a_part_of_a_sum_that_its_bytes_clip_stays_one)
+{
+        static const struct {
+                float scale;
+                int zero;
+                uint32_t sums;
+        } parts[] = {{1.0f / 127, 128, 1}, {12.0f / 255, 128, 1}, {3.0f / 255, 85, 1}, {3.3f / 127, 128, 0}, {7.7f / 255, 85, 0}};
+
+        for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+                struct builder *b = image_model();
+
+                add_pair(b, "x", SL_DTYPE_U8, 1.0f / 127, 128);
+                add_conv(b, "x_d", "w", "c");
+                add_pair(b, "c", SL_DTYPE_U8, parts[i].scale, parts[i].zero);
+                builder_node(b, "Add", "c_d,x_d", "y");
+                add_pair(b, "y", SL_DTYPE_U8, 0.05f, 120);
+                builder_output(b, "y_d");
+                struct sl_graph *graph = optimise(b, IMAGE, IMAGE, 0.05f);
+
+                expect_count(graph, SL_OP_QUANTIZED_CONV, 1);
+                expect_count(graph, SL_OP_QUANTIZED_ADD, parts[i].sums);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
 /* As where one region of bytes ends and the next begins, with the same scale or another, and with what moves elements between. */
 Test(quantize, bytes_that_are_made_floats_and_bytes_again_are_rescaled)
 {

@@ -2,15 +2,20 @@
 /*
  * A sum of bytes of which one part is made by a QuantizedConv or QuantizedMatMul for it alone becomes the residual of that: the
  * part is never rounded to bytes of its own, nor kept within what they can say. So it is left alone where that is what limits it:
- * who writes such files leaves out a Relu or Clip in front of bytes that stand for nothing beyond it. The other part must be made
- * before the product.
+ * who writes such files leaves out a Relu or Clip in front of bytes that stand for nothing beyond it. Of a Clip on both sides the
+ * limits are whole numbers, which those of a range that was found by calibration hardly are. The other part must be made before the
+ * product.
  */
 #include "pass.h"
 
 #include "base/error.h"
 #include "graph.h"
 
+#include <math.h>
+
 #define RESIDUAL_INPUT 4
+#define STEP_SLACK     1.01
+#define STEP_MOST      0.1 /* of larger ones a limit is near a whole number too often */
 
 static bool made_before(const struct sl_graph *graph, uint32_t value, uint32_t node)
 {
@@ -19,13 +24,23 @@ static bool made_before(const struct sl_graph *graph, uint32_t value, uint32_t n
         return graph->values[value].kind == SL_VALUE_INPUT || (producer != SL_VALUE_NONE && producer < node);
 }
 
-/* All that its bytes stand for is on one side of zero. */
+/* But for a step: of symmetric bytes the least has one more than the most. */
+static bool is_whole(double limit, double step)
+{
+        return fabs(limit) > step && fabs(limit - rint(limit)) <= step * STEP_SLACK;
+}
+
+/* All that its bytes stand for is on one side of zero, or ends at whole numbers on both. */
 static bool is_limited(const struct sl_node *node)
 {
         bool is_signed = sl_attrs_int(&node->attrs, SL_ATTR_TO, SL_DTYPE_U8) == SL_DTYPE_I8;
         int64_t zero = sl_attrs_int(&node->attrs, SL_ATTR_Y_ZERO, 0), least = is_signed ? INT8_MIN : 0;
+        double step = sl_attrs_float(&node->attrs, SL_ATTR_Y_SCALE, 1.0);
 
-        return zero == least || zero == least + UINT8_MAX;
+        if (zero == least || zero == least + UINT8_MAX)
+                return true;
+        return step < STEP_MOST && is_whole(step * (double)(least - zero), step) &&
+               is_whole(step * (double)(least + UINT8_MAX - zero), step);
 }
 
 static bool can_take(const struct sl_graph *graph, uint32_t host, uint32_t made, uint32_t residual)
