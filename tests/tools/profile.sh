@@ -31,6 +31,11 @@ run list
 [[ $code -eq 0 && $said == *"0 profiles, 0 stale"* ]] || wrong "list of nothing: $code, $said"
 [ ! -e "$store" ] || wrong "list makes a store"
 
+# What is wrong with the file is said, whether a dimension is open or not.
+sed 's/\bRelu\b/Rilu/' "$models/lenet/1/model.onnx" >"$folder/wrong.onnx"
+run "$folder/wrong.onnx" --seconds 0.01
+[[ $code -ne 0 && $said == *Rilu* ]] || wrong "an unknown operator: $code, $said"
+
 # Measured, and then stored.
 run "$folder/models/mlp" "$folder/models/lenet/1/model.onnx" "${quick[@]}" --batches 4 --corun
 [[ $code -eq 0 && $said == *"5/5"* && $said == *"times as long"* ]] || wrong "measuring: $code, $said"

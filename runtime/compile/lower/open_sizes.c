@@ -29,9 +29,9 @@ int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_
         return r;
 }
 
-/* @describe: where there is no ladder, the ports as far as they are known will do. */
-static bool try_one(
-        const struct sl_model_file *model, const struct sl_lower_options *options, bool describe, struct sl_plan_info *ret_info)
+/* @describe: where there is no ladder, the ports as far as they are known will do. @why: not, in words; NULL. */
+static bool try_one(const struct sl_model_file *model, const struct sl_lower_options *options, bool describe,
+        struct sl_plan_info *ret_info, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
@@ -39,10 +39,10 @@ static bool try_one(
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
         int r;
 
-        if (!info || sl_import_onnx_file(model, &limits, &options->shapes, &graph, NULL) < 0 ||
-                sl_lower_rewrite(graph, options, NULL) < 0)
+        if (!info || sl_import_onnx_file(model, &limits, &options->shapes, &graph, why) < 0 ||
+                sl_lower_rewrite(graph, options, why) < 0)
                 return false;
-        r = sl_ladder_choose(graph, sl_lower_ladder_max(options), info, &single, NULL);
+        r = sl_ladder_choose(graph, sl_lower_ladder_max(options), info, &single, why);
         if (r < 0 && (!describe || sl_ladder_describe(graph, info, NULL) < 0))
                 return false;
         *ret_info = *info;
@@ -59,7 +59,7 @@ bool sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_optio
                 struct sl_lower_options bound = *options;
 
                 if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) == 0)
-                        known |= try_one(model, &bound, !known, ret_info);
+                        known |= try_one(model, &bound, !known, ret_info, NULL);
         }
         return known;
 }
@@ -74,8 +74,9 @@ static bool leads_an_input(const struct sl_signature *signature, uint32_t symbol
         return false;
 }
 
+/* @why: the last size that was tried would not do. */
 static bool choose(const struct sl_model_file *model, const struct sl_signature *signature, uint32_t samples,
-        struct sl_lower_options *lowering)
+        struct sl_lower_options *lowering, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
         struct sl_lower_options first = *lowering;
@@ -89,7 +90,7 @@ static bool choose(const struct sl_model_file *model, const struct sl_signature 
         for (size_t i = 0; i < sizeof(sizes_tried) / sizeof(sizes_tried[0]) && info; i++) {
                 struct sl_lower_options bound = first;
 
-                if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) < 0 || !try_one(model, &bound, false, info))
+                if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) < 0 || !try_one(model, &bound, false, info, why))
                         continue;
                 *lowering = bound;
                 return true;
@@ -97,21 +98,45 @@ static bool choose(const struct sl_model_file *model, const struct sl_signature 
         return false;
 }
 
+/* A dimension that has no size yet, other than that of the samples; NULL. */
+static const char *find_open(const struct sl_signature *signature, const struct sl_lower_options *lowering)
+{
+        for (uint32_t i = 0; i < signature->n_symbols; i++)
+                if (!leads_an_input(signature, i) && !sl_dim_sizes_find(&lowering->shapes, signature->symbols[i]))
+                        return signature->symbols[i];
+        return NULL;
+}
+
+/* Callers say which model it is. */
+static const char *without_path(const struct sl_model_file *model, const char *text)
+{
+        size_t n = strlen(model->path);
+
+        return !strncmp(text, model->path, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
+}
+
 /* Also a leading dimension, where the file has no form with an open one. */
 static int settle(const struct sl_model_file *model, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
 {
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
         struct sl_signature signature;
+        struct sl_error why = {.text = ""};
         int r = sl_import_signature(model, &limits, &signature, error);
+        const char *open;
 
-        if (r < 0 || choose(model, &signature, samples, lowering))
+        if (r < 0 || choose(model, &signature, samples, lowering, &why))
                 return r;
-        if (signature.has_batch && sl_signature_open_batch(&signature, NULL) == 0 && choose(model, &signature, samples, lowering))
+        if (signature.has_batch && sl_signature_open_batch(&signature, NULL) == 0 &&
+                choose(model, &signature, samples, lowering, &why))
                 return 0;
-        return signature.n_symbols ? sl_error_set(error, ENOTSUP,
-                                             "dimension \"%s\" is open, and no size that is tried will do: -O shapes=\"%s=SIZE\"",
-                                             signature.symbols[0], signature.symbols[0])
-                                   : 0;
+        if (!signature.n_symbols)
+                return 0;
+        open = find_open(&signature, lowering);
+        if (!open)
+                return sl_error_set(error, ENOTSUP, "%s", without_path(model, why.text));
+        return sl_error_set(error, ENOTSUP,
+                "dimension \"%s\" is open, and no size that is tried will do: -O shapes=\"%s=SIZE\"; %s", open, open,
+                without_path(model, why.text));
 }
 
 int sl_open_sizes_choose(const char *model_path, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
