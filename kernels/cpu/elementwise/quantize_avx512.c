@@ -128,15 +128,20 @@ void sl_sum_bytes_avx512(int64_t n, const struct sl_byte_sum *sum)
 {
         const struct sl_byte_sum s = *sum; /* a byte that is stored might lie in it */
         const __m512 factor = _mm512_set1_ps(s.x_factor), addend_factor = _mm512_set1_ps(s.addend_factor);
-        const __m512 constant = _mm512_set1_ps(s.constant), low = _mm512_set1_ps(s.low), high = _mm512_set1_ps(s.high);
+        const __m512 zero = _mm512_set1_ps(s.x_zero), addend_zero = _mm512_set1_ps(s.addend_zero),
+                     y_zero = _mm512_set1_ps(s.y_zero);
+        const __m512 low = _mm512_set1_ps(s.low), high = _mm512_set1_ps(s.high);
 
         for (int64_t i = 0; i < n; i += 16) {
                 __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
-                __m512 value = _mm512_mul_ps(load_bytes(s.x, i, there, s.x_signed), factor);
+                __m512 value = _mm512_mul_ps(_mm512_sub_ps(load_bytes(s.x, i, there, s.x_signed), zero), factor), addend;
 
-                if (s.addend)
-                        value = _mm512_add_ps(value, _mm512_mul_ps(load_bytes(s.addend, i, there, s.addend_signed), addend_factor));
-                value = _mm512_min_ps(_mm512_max_ps(_mm512_add_ps(value, constant), low), high);
+                if (s.addend) {
+                        addend = _mm512_sub_ps(load_bytes(s.addend, i, there, s.addend_signed), addend_zero);
+                        value = _mm512_add_ps(value, _mm512_mul_ps(addend, addend_factor));
+                }
+                value = _mm512_add_ps(_mm512_roundscale_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), y_zero);
+                value = _mm512_min_ps(_mm512_max_ps(value, low), high);
                 _mm_mask_storeu_epi8(s.y + i, there, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(value)));
         }
 }

@@ -12,12 +12,12 @@ void sl_quantize_avx512(int64_t n, uint8_t *restrict y, const float *restrict x,
 /* The least and the greatest of them and of 0; a NaN is not among them. */
 void sl_range_avx512(int64_t n, const float *x, float *ret_least, float *ret_most);
 
-/* Bytes that become others: x times its factor, the addend (NULL: none) times its own, a constant, cut and rounded, in that order.
- */
+/* Bytes that become others: x beyond its zero point times its factor, the addend (NULL: none) likewise, rounded; then the zero
+ * point of the result, cut. */
 struct sl_byte_sum {
         const void *x, *addend;
         uint8_t *y;
-        float x_factor, addend_factor, constant, low, high; /* the last two are values of the result's type */
+        float x_factor, addend_factor, x_zero, addend_zero, y_zero, low, high; /* the last two are values of the result's type */
         bool x_signed, addend_signed;
 };
 void sl_sum_bytes_avx512(int64_t n, const struct sl_byte_sum *sum);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes to bytes (or floats), element by element: another scale, the sum of two, and their activation; to and from float32. One
- * factor for each operand and one constant for all of them, in float32, rounded once.
+ * Bytes to bytes (or floats), element by element: another scale, the sum of two, and their activation; to and from float32. What
+ * an operand is beyond its zero point, which is exact, times one factor; the sum is rounded before the result's zero point comes to
+ * it, which may be odd: ties go to the even number of steps.
  */
 #include "cpu/base/isa.h"
 #include "cpu/elementwise/loops.h"
@@ -11,10 +12,15 @@
 
 struct add {
         int64_t elements;
-        float x_factor, addend_factor, constant;
-        float low, high; /* in units of the result */
+        float x_factor, addend_factor, x_zero, addend_zero, y_zero;
+        float low, high; /* in units of the result, of bytes whole ones */
         uint32_t x_dtype, addend_dtype, y_dtype;
 };
+
+static double limit_of(const struct add *add, double units)
+{
+        return add->y_dtype == SL_DTYPE_F32 ? units : rint(units);
+}
 
 /* Where the activation cuts, in units of the result; false for one that does more than that. */
 static bool read_limits(const struct sl_node_desc *node, double scale, double zero, struct add *add)
@@ -26,8 +32,8 @@ static bool read_limits(const struct sl_node_desc *node, double scale, double ze
         if (e->activation == SL_ACT_RELU)
                 low = fmax(low, zero);
         if (e->activation == SL_ACT_CLIP) {
-                low = fmin(fmax(low, (double)e->act_a / scale + zero), high);
-                high = fmax(fmin(high, (double)e->act_b / scale + zero), low);
+                low = fmin(fmax(low, limit_of(add, (double)e->act_a / scale) + zero), high);
+                high = fmax(fmin(high, limit_of(add, (double)e->act_b / scale) + zero), low);
         }
         add->low = (float)low;
         add->high = (float)high;
@@ -56,19 +62,22 @@ static bool add_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
         add->y_dtype = y->dtype;
         add->x_factor = (float)x_factor;
         add->addend_factor = (float)addend_factor;
-        add->constant = (float)(y_zero - x_factor * (double)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0) -
-                                addend_factor * (double)sl_attrs_int(&node->attrs, SL_ATTR_ADDEND_ZERO, 0));
+        add->x_zero = (float)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0);
+        add->addend_zero = (float)sl_attrs_int(&node->attrs, SL_ATTR_ADDEND_ZERO, 0);
+        add->y_zero = (float)y_zero;
         return read_limits(node, y_scale, y_zero, add);
 }
 
 #define LIMITED(value)       ((value) < low ? low : (value) > high ? high : (value))
-#define TO_BYTE(type, value) ((type)(int32_t)rintf(LIMITED(value)))
+#define TO_BYTE(type, value) ((type)(int32_t)LIMITED(rintf(value) + y_zero))
 #define TO_REAL(type, value) LIMITED(value)
 
 /* A byte that is stored may lie anywhere, also in @s: what the loops read of it is copied. */
 #define LOCAL_NUMBERS                                                                                                              \
-        float x_factor = s->x_factor, constant = s->constant, low = s->low, high = s->high;                                        \
-        int64_t n = s->elements
+        float x_factor = s->x_factor, x_zero = s->x_zero, y_zero = s->y_zero, low = s->low, high = s->high;                        \
+        int64_t n = s->elements;                                                                                                   \
+                                                                                                                                   \
+        (void)y_zero
 
 #define DEFINE_ADD(name, x_type, addend_type, y_type, convert)                                                                     \
         SL_CPU_CLONES static void add_##name(const struct add *s, void *result, const void *left, const void *right)               \
@@ -76,12 +85,12 @@ static bool add_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
                 const x_type *x = left;                                                                                            \
                 const addend_type *a = right;                                                                                      \
                 y_type *y = result;                                                                                                \
-                float addend_factor = s->addend_factor;                                                                            \
+                float addend_factor = s->addend_factor, addend_zero = s->addend_zero;                                              \
                 LOCAL_NUMBERS;                                                                                                     \
                                                                                                                                    \
                 _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                               \
                 {                                                                                                                  \
-                        float value = (float)x[i] * x_factor + (float)a[i] * addend_factor + constant;                             \
+                        float value = ((float)x[i] - x_zero) * x_factor + ((float)a[i] - addend_zero) * addend_factor;             \
                         y[i] = convert(y_type, value);                                                                             \
                 }                                                                                                                  \
         }
@@ -95,7 +104,7 @@ static bool add_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
                                                                                                                                    \
                 _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                               \
                 {                                                                                                                  \
-                        float value = (float)x[i] * x_factor + constant;                                                           \
+                        float value = ((float)x[i] - x_zero) * x_factor;                                                           \
                         y[i] = convert(y_type, value);                                                                             \
                 }                                                                                                                  \
         }
@@ -128,7 +137,9 @@ static void run_vectors(const struct add *s, const struct sl_binding *binding, c
                                                              .y = (uint8_t *)binding->outputs[0] + part->first,
                                                              .x_factor = s->x_factor,
                                                              .addend_factor = s->addend_factor,
-                                                             .constant = s->constant,
+                                                             .x_zero = s->x_zero,
+                                                             .addend_zero = s->addend_zero,
+                                                             .y_zero = s->y_zero,
                                                              .low = s->low,
                                                              .high = s->high,
                                                              .x_signed = s->x_dtype == SL_DTYPE_I8,

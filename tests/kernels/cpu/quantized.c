@@ -319,6 +319,10 @@ static const char *const sums[] = {
         "QuantizedAdd 2x7x9x5:uint8 x_scale=0.01 x_zero=50 y_scale=0.02 y_zero=128 +clip",
         "QuantizedAdd 2x7x9x5:int8 x_scale=0.01 y_scale=0.01 y_zero=128",
         "QuantizedAdd 2x7x9x5:uint8 x_scale=0.01 to=1 +clip",
+        "QuantizedAdd 2x7x9x5:uint8 x_scale=0.25 x_zero=50 y_scale=0.5 y_zero=73",
+        "QuantizedAdd 2x7x9x5:int8 x_scale=0.25 x_zero=-3 y_scale=0.5 y_zero=-73 to=3",
+        "QuantizedAdd 2x7x9x5:uint8 2x7x9x5:int8 x_scale=0.25 addend_scale=0.125 x_zero=50 addend_zero=3 y_scale=0.5 y_zero=73 "
+        "+relu",
         "MaxPool 2x32x14x14:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
         "MaxPool 2x32x14x14:int8 kernel_shape=2,2 strides=2,2 nhwc",
         "MaxPool 2x70x15x13:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
