@@ -26,6 +26,12 @@ static void reach_out(struct sl_range *range, float most)
                 widen(range);
 }
 
+/* In double: a float just below the reach is it when one is added. */
+static int bin_of(const struct sl_range *range, float x)
+{
+        return (int)(((double)x / (double)range->reach + 1.0) * (SL_RANGE_BINS / 2));
+}
+
 void sl_range_add(struct sl_range *range, const float *data, uint64_t elements)
 {
         for (uint64_t i = 0; i < elements; i++) {
@@ -37,7 +43,7 @@ void sl_range_add(struct sl_range *range, const float *data, uint64_t elements)
                         reach_out(range, fabsf(x));
                 range->least = !range->seen || x < range->least ? x : range->least;
                 range->most = !range->seen || x > range->most ? x : range->most;
-                range->bins[(int)((x / range->reach + 1.0f) * (SL_RANGE_BINS / 2))]++;
+                range->bins[bin_of(range, x)]++;
                 range->seen++;
         }
 }

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <string.h>
 
 static struct sl_range range; /* too large for a stack */
 
@@ -73,4 +74,20 @@ Test(range, what_is_not_finite_is_passed_over)
         cr_expect_eq(range.seen, 2);
         cr_expect_eq(low, -2);
         cr_expect_eq(high, 1);
+}
+
+/* As a saturated sigmoid makes them: one more, as a float, is twice the reach. */
+Test(range, a_number_just_below_a_power_of_two_lies_in_the_last_bin)
+{
+        static struct sl_range neighbours[3];
+        const float below = nextafterf(1, 0);
+        uint64_t counted = 0;
+
+        for (int i = 0; i < 100; i++)
+                sl_range_add(&neighbours[1], &below, 1);
+        for (int i = 0; i < SL_RANGE_BINS; i++)
+                counted += neighbours[1].bins[i];
+        cr_expect_eq(counted, 100);
+        cr_expect_eq(neighbours[1].bins[SL_RANGE_BINS - 1], 100);
+        cr_expect_eq(memcmp(&neighbours[2], &neighbours[0], sizeof(*neighbours)), 0, "the next range is another's");
 }
