@@ -10,6 +10,7 @@
 #include "lower_options.h"
 #include "plan_sum.h"
 #include "variant_note.h"
+#include "whole_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,22 +51,10 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
         return 0;
 }
 
-/* Where @path leads: a link stays one. What is there and is no regular file, a device or a pipe, is left alone. */
-static int find_place(const char *path, char ret_place[PATH_MAX], struct sl_error *error)
+/* @context: a descriptor of the plan, in memory. */
+static int copy_plan(int to, void *context)
 {
-        struct stat status;
-
-        if (lstat(path, &status) < 0 && errno == ENOENT)
-                return snprintf(ret_place, PATH_MAX, "%s", path) < PATH_MAX
-                               ? 0
-                               : sl_error_set(error, ENAMETOOLONG, "\"%s\": longer than %d bytes", path, PATH_MAX - 1);
-        if (stat(path, &status) < 0 || !realpath(path, ret_place))
-                return sl_error_set(error, errno, "\"%s\": %s", path, strerror(errno));
-        return S_ISREG(status.st_mode) ? 0 : sl_error_set(error, EINVAL, "\"%s\" is no regular file", path);
-}
-
-static int copy(int from, int to)
-{
+        int from = *(const int *)context;
         struct stat status;
 
         if (fstat(from, &status) < 0)
@@ -76,40 +65,7 @@ static int copy(int from, int to)
                 if (n <= 0)
                         return n < 0 ? -errno : -EIO;
         }
-        return 0;
-}
-
-/* The rights of a file that is made in the usual way; of mkstemp() it has its user's alone. */
-static int set_rights(int fd)
-{
-        mode_t mask = umask(0);
-
-        umask(mask);
-        return fchmod(fd, 0666 & ~mask) < 0 ? -errno : 0;
-}
-
-/* Whole or not at all: under another name until it is complete. */
-static int keep(int plan_fd, const char *path, struct sl_error *error)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        char under_way[PATH_MAX + 8];
-        int r;
-
-        snprintf(under_way, sizeof(under_way), "%s.XXXXXX", path);
-        fd = mkstemp(under_way);
-        if (fd < 0)
-                return sl_error_set(error, errno, "\"%s\": %s", under_way, strerror(errno));
-        r = copy(plan_fd, fd);
-        if (r == 0)
-                r = sl_plan_sum_write(fd);
-        if (r == 0)
-                r = set_rights(fd);
-        if (r == 0 && rename(under_way, path) < 0)
-                r = -errno;
-        if (r == 0)
-                return 0;
-        unlink(under_way);
-        return sl_error_set(error, -r, "\"%s\": %s", path, strerror(-r));
+        return sl_plan_sum_write(to);
 }
 
 int command_compile(int argc, char **argv)
@@ -126,7 +82,7 @@ int command_compile(int argc, char **argv)
                 return error.text[0] ? complain(STATUS_USAGE, "compile", "%s", error.text) : complain_usage("compile");
         if (wish.base && (base_fd = open(wish.base, O_RDONLY | O_CLOEXEC)) < 0)
                 return complain(STATUS_FAILED, "compile", "\"%s\": %s", wish.base, strerror(errno));
-        if (find_place(wish.output, place, &error) < 0)
+        if (find_whole_file(wish.output, place, &error) < 0)
                 return complain(STATUS_FAILED, "compile", "%s", error.text);
         r = sl_compile(
                 &(struct sl_compile_options){
@@ -135,7 +91,7 @@ int command_compile(int argc, char **argv)
         if (r == 0 && error.text[0])
                 fprintf(stderr, "starling compile: warning: %s\n", error.text);
         if (r == 0)
-                r = keep(fd, place, &error);
+                r = keep_whole_file(place, copy_plan, &fd, &error);
         if (r == 0 && !wish.base)
                 note_if_slower("compile", fd, &wish.lowering);
         return r == 0 ? STATUS_OK : complain(STATUS_FAILED, "compile", "%s", error.text);

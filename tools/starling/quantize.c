@@ -13,6 +13,7 @@
 #include "import.h"
 #include "lower.h"
 #include "variant_note.h"
+#include "whole_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PROPERTIES_MAX 16
 #define VALUE_BYTES    1024
@@ -188,17 +190,28 @@ static void fill_report(const struct wish *wish, const struct sl_variant *varian
                 add_property(report, "starling.float_nodes", "%s", variant->float_nodes);
 }
 
-static int write_file(const char *path, const uint8_t *data, size_t bytes, struct sl_error *error)
-{
-        FILE *file = fopen(path, "wbe");
-        int r = file && fwrite(data, 1, bytes, file) == bytes ? 0 : -errno;
+struct bytes {
+        const uint8_t *data;
+        size_t n;
+};
 
-        if (file && fclose(file) != 0 && r == 0)
-                r = -errno;
-        return r < 0 ? sl_error_set(error, -r, "%s: %s", path, strerrordesc_np(-r)) : 0;
+static int write_bytes(int fd, void *context)
+{
+        const struct bytes *bytes = context;
+
+        for (size_t done = 0; done < bytes->n;) {
+                ssize_t n = write(fd, bytes->data + done, bytes->n - done);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+                done += (size_t)n;
+        }
+        return 0;
 }
 
-static int write_variant(const struct wish *wish, const struct sl_variant *variant, struct sl_error *error)
+static int write_variant(const struct wish *wish, const char *place, const struct sl_variant *variant, struct sl_error *error)
 {
         struct report report = {.n = 0};
         uint8_t *file = NULL;
@@ -207,7 +220,7 @@ static int write_variant(const struct wish *wish, const struct sl_variant *varia
 
         fill_report(wish, variant, &report);
         r = sl_export_onnx(variant->graph, report.properties, report.n, &file, &bytes, error);
-        r = r < 0 ? r : write_file(wish->output, file, bytes, error);
+        r = r < 0 ? r : keep_whole_file(place, write_bytes, &(struct bytes){file, bytes}, error);
         free(file);
         for (size_t i = 0; i < report.n && r == 0; i++)
                 printf("%-18s%s\n", strchr(report.properties[i].key, '.') + 1, report.properties[i].value);
@@ -219,8 +232,11 @@ static int quantize(struct wish *wish, struct sl_error *error)
         SL_CLEANUP(sl_cleanup_sl_dataset_free) struct sl_dataset *samples = NULL;
         SL_CLEANUP(sl_cleanup_free) int64_t *labels = NULL;
         struct sl_variant variant;
-        int r = read_data(wish, &samples, &labels, error);
+        char place[PATH_MAX];
+        int r = find_whole_file(wish->output, place, error);
 
+        if (r == 0)
+                r = read_data(wish, &samples, &labels, error);
         if (r < 0)
                 return r;
         wish->options.labels = labels;
@@ -229,7 +245,7 @@ static int quantize(struct wish *wish, struct sl_error *error)
         r = sl_quantize(wish->model, &wish->options, samples, &variant, error);
         if (r < 0)
                 return r;
-        r = write_variant(wish, &variant, error);
+        r = write_variant(wish, place, &variant, error);
         sl_variant_deinit(&variant);
         return r;
 }

@@ -33,6 +33,16 @@ for name in upsampled recurrent; do
         done
 done
 
+# What is there is replaced when the other is whole, under another name until then; a link stays one, a pipe is left alone.
+echo old >kept
+ln -sf kept out.onnx
+quantize upsampled --precision int8 || wrong "over a link: $(<err)"
+[[ -L out.onnx && $(<kept) != old ]] || wrong 'the link was replaced, or not followed'
+rm -f out.onnx kept
+mkfifo out.onnx
+! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
+[[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
+
 rm -f out.onnx
 ! quantize branching --precision bf16 || wrong 'a branch is written'
 [[ $(wc -l <err) = 1 && $(<err) == *'a graph with an If, a Loop or a Scan is not written'* ]] || wrong "a branch: $(<err)"
