@@ -19,8 +19,9 @@
 #define HEADER_MAX 65536
 #define INPUTS_MAX 64
 
-/* A mapped file and what its header says; bare data have no type and no shape. */
+/* A mapped file and what its header says; bare data have the type that their place in the model wants, and no shape. */
 struct array {
+        bool is_bare;
         uint8_t *map;
         uint64_t map_bytes;
         const uint8_t *data;
@@ -74,7 +75,8 @@ static uint32_t type_of(const char *descr)
                 const char *name;
                 uint32_t dtype;
         } types[] = {{"<f4", SL_DTYPE_F32}, {"<f8", SL_DTYPE_F64}, {"<i4", SL_DTYPE_I32}, {"<i8", SL_DTYPE_I64},
-                {"|u1", SL_DTYPE_U8}, {"|i1", SL_DTYPE_I8}, {"|b1", SL_DTYPE_BOOL}, {"<f2", SL_DTYPE_F16}};
+                {"|u1", SL_DTYPE_U8}, {"|i1", SL_DTYPE_I8}, {"|b1", SL_DTYPE_BOOL}, {"<f2", SL_DTYPE_F16}, {"<i2", SL_DTYPE_I16},
+                {"<u2", SL_DTYPE_U16}, {"<u4", SL_DTYPE_U32}, {"<u8", SL_DTYPE_U64}};
 
         for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
                 if (!strncmp(descr, types[i].name, 3))
@@ -160,13 +162,43 @@ static bool ends_with(const char *text, const char *end)
         return n >= m && !strcmp(text + n - m, end);
 }
 
-static int open_array(const char *path, struct array *array, struct sl_error *error)
+/* @bare: of data without a header. */
+static int open_array(const char *path, uint32_t bare, struct array *array, struct sl_error *error)
 {
         int r = map_file(path, array, error);
 
-        if (r == 0 && ends_with(path, ".npy") && !read_npy(array))
+        if (r < 0)
+                return r;
+        array->is_bare = !ends_with(path, ".npy");
+        if (array->is_bare)
+                array->dtype = bare;
+        else if (!read_npy(array))
                 return sl_error_set(error, EINVAL, "%s: no .npy file of a type that is known, in C order", path);
-        return r;
+        return 0;
+}
+
+/* Behind the first axis those of a sample, or one of all its elements. */
+static bool is_of_samples(const struct sl_shape *shape, const struct sl_shape *sample)
+{
+        if (shape->rank == 2 && (uint64_t)shape->dims[1] == sl_shape_elements(sample))
+                return true;
+        return shape->rank == sample->rank && !memcmp(&shape->dims[1], &sample->dims[1], (shape->rank - 1) * sizeof(*shape->dims));
+}
+
+static int check_array(
+        const char *path, const struct array *array, const char *input, const struct sl_tensor *sample, struct sl_error *error)
+{
+        char got[SL_SHAPE_TEXT_BYTES], want[SL_SHAPE_TEXT_BYTES];
+        struct sl_shape samples = sample->shape;
+
+        if (array->dtype != sample->dtype)
+                return sl_error_set(error, EINVAL, "%s: is of %s, input \"%s\" wants %s", path, sl_dtype_name(array->dtype), input,
+                        sl_dtype_name(sample->dtype));
+        if (array->is_bare || is_of_samples(&array->shape, &sample->shape))
+                return 0;
+        samples.dims[0] = SL_DIM_BATCH;
+        return sl_error_set(error, EINVAL, "%s: has the shape %s, input \"%s\" wants %s or [N,%" PRIu64 "]", path,
+                sl_shape_print(&array->shape, got), input, sl_shape_print(&samples, want), sl_shape_elements(&sample->shape));
 }
 
 /* One sample of the port, without the leading axis. */
@@ -176,6 +208,7 @@ static int count_samples(const char *path, const struct array *array, const stru
         struct sl_tensor sample = port->tensor;
         char want[SL_SHAPE_TEXT_BYTES];
         uint64_t bytes;
+        int r;
 
         if (!sample.shape.rank || (sample.shape.dims[0] != SL_DIM_BATCH && sample.shape.dims[0] != 1))
                 return sl_error_set(
@@ -185,9 +218,9 @@ static int count_samples(const char *path, const struct array *array, const stru
         if (!bytes || bytes == UINT64_MAX)
                 return sl_error_set(error, EINVAL, "input \"%s\" has the shape %s, which has open dimensions", port->name,
                         sl_shape_print(&sample.shape, want));
-        if (array->dtype != SL_DTYPE_NONE && array->dtype != sample.dtype)
-                return sl_error_set(error, EINVAL, "%s: is of %s, input \"%s\" wants %s", path, sl_dtype_name(array->dtype),
-                        port->name, sl_dtype_name(sample.dtype));
+        r = check_array(path, array, port->name, &sample, error);
+        if (r < 0)
+                return r;
         if (array->data_bytes % bytes)
                 return sl_error_set(error, EINVAL, "%s: %" PRIu64 " bytes are no whole samples of %" PRIu64 " bytes (%s of %s)",
                         path, array->data_bytes, bytes, sl_shape_print(&sample.shape, want), sl_dtype_name(sample.dtype));
@@ -200,8 +233,12 @@ static int open_input(
         struct sl_dataset *dataset, const char *path, const struct sl_graph *graph, uint32_t input, struct sl_error *error)
 {
         uint64_t count;
-        int r = open_array(path, &dataset->arrays[input], error);
+        int r;
 
+        if (!ends_with(path, ".npy") && !ends_with(path, ".f32"))
+                return sl_error_set(
+                        error, EINVAL, "%s: samples are in files that end with .npy, or with .f32 (bare float32)", path);
+        r = open_array(path, SL_DTYPE_F32, &dataset->arrays[input], error);
         if (r == 0)
                 r = count_samples(path, &dataset->arrays[input], &graph->values[graph->inputs[input]],
                         &dataset->sample_bytes[input], &count, error);
@@ -293,25 +330,37 @@ static int64_t label_at(const struct array *array, uint64_t index)
         }
 }
 
+static bool is_of_labels(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_I64 || dtype == SL_DTYPE_I32 || dtype == SL_DTYPE_U8;
+}
+
+static int read_labels(const char *path, const struct array *array, uint64_t samples, int64_t **ret_labels, struct sl_error *error)
+{
+        uint64_t count;
+        int64_t *labels;
+
+        if (!is_of_labels(array->dtype))
+                return sl_error_set(
+                        error, EINVAL, "%s: is of %s, labels are of int64, int32 or uint8", path, sl_dtype_name(array->dtype));
+        count = array->data_bytes / sl_dtype_bytes(array->dtype);
+        if (count != samples)
+                return sl_error_set(error, EINVAL, "%s: %" PRIu64 " labels for %" PRIu64 " samples", path, count, samples);
+        labels = calloc(count + 1, sizeof(*labels));
+        if (!labels)
+                return sl_error_set(error, ENOMEM, "%s: no memory for %" PRIu64 " labels", path, count);
+        for (uint64_t i = 0; i < count; i++)
+                labels[i] = label_at(array, i);
+        *ret_labels = labels;
+        return 0;
+}
+
 int sl_labels_read(const char *path, uint64_t samples, int64_t **ret_labels, struct sl_error *error)
 {
         struct array array = {0};
-        int64_t *labels;
-        uint64_t count;
-        int r = open_array(path, &array, error);
+        int r = open_array(path, SL_DTYPE_U8, &array, error);
 
-        if (r < 0) {
-                array_deinit(&array);
-                return r;
-        }
-        array.dtype = array.dtype == SL_DTYPE_NONE ? SL_DTYPE_U8 : array.dtype;
-        count = array.data_bytes / sl_dtype_bytes(array.dtype);
-        labels = count == samples ? calloc(count, sizeof(*labels)) : NULL;
-        for (uint64_t i = 0; labels && i < count; i++)
-                labels[i] = label_at(&array, i);
+        r = r < 0 ? r : read_labels(path, &array, samples, ret_labels, error);
         array_deinit(&array);
-        if (!labels)
-                return sl_error_set(error, EINVAL, "%s: %" PRIu64 " labels for %" PRIu64 " samples", path, count, samples);
-        *ret_labels = labels;
-        return 0;
+        return r;
 }

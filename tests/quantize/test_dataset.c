@@ -20,7 +20,7 @@ static void make_folder(void)
 
 static void remove_folder(void)
 {
-        static const char *const names[] = {"x.npy", "x.f32", "labels.npy"};
+        static const char *const names[] = {"x.npy", "x.f32", "x.npz", "x.NPY", "labels.npy"};
         char path[128];
 
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -128,6 +128,43 @@ Test(dataset, refuses_what_does_not_fit)
                 "no .npy file");
 }
 
+#define FLOATS_OF(shape) "{'descr': '<f4', 'fortran_order': False, 'shape': " shape ", }"
+
+/* Floats of twice [2,3]. */
+static const char *write_floats_of(const char *dictionary)
+{
+        return write_npy("x.npy", dictionary, twelve, sizeof(twelve));
+}
+
+Test(dataset, axes_are_those_of_the_input_or_one_of_all_its_elements)
+{
+        expect_samples(write_floats_of(FLOATS_OF("(2, 6)")));
+        expect_refusal(write_floats_of(FLOATS_OF("(2, 3, 2)")), "has the shape [2,3,2], input \"x\" wants [N,2,3] or [N,6]");
+        expect_refusal(write_floats_of(FLOATS_OF("(4, 3)")), "[4,3]");
+        expect_refusal(write_floats_of(FLOATS_OF("(12,)")), "[12]");
+        expect_refusal(write_floats_of(FLOATS_OF("(1, 2, 2, 3)")), "[1,2,2,3]");
+        expect_refusal(write_npy("x.npy", FLOATS_OF("()"), twelve, sizeof(*twelve)), "has the shape []");
+}
+
+Test(dataset, samples_of_other_files_are_refused_by_name)
+{
+        expect_refusal(write_file("x.npz", twelve, sizeof(twelve)), "x.npz: samples are in files that end with .npy");
+        expect_refusal(write_file("x.NPY", twelve, sizeof(twelve)), "x.NPY: samples are in files");
+}
+
+Test(dataset, bare_floats_are_of_an_input_of_floats)
+{
+        const char *path = write_file("x.f32", twelve, sizeof(twelve));
+        struct sl_graph *graph = make_graph();
+        struct sl_dataset *dataset = NULL;
+        struct sl_error error = {""};
+
+        graph->values[graph->inputs[0]].tensor.dtype = SL_DTYPE_I32;
+        cr_expect_eq(sl_dataset_open(path, graph, &dataset, &error), -EINVAL);
+        cr_expect(strstr(error.text, "is of float32, input \"x\" wants int32"), "%s", error.text);
+        sl_graph_free(graph);
+}
+
 Test(dataset, labels_are_one_for_each_sample)
 {
         const int64_t classes[] = {7, 9};
@@ -141,4 +178,22 @@ Test(dataset, labels_are_one_for_each_sample)
         free(labels);
         cr_expect_eq(sl_labels_read(path, 3, &labels, &error), -EINVAL);
         cr_expect(strstr(error.text, "2 labels for 3 samples"), "%s", error.text);
+}
+
+Test(dataset, labels_of_other_types_are_refused_by_name)
+{
+        static const char *const types[][2] = {{"<f4", "float32"}, {"<i2", "int16"}, {"<u4", "uint32"}, {"|b1", "bool"}};
+        const int64_t classes[2] = {0};
+
+        for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+                struct sl_error error = {""};
+                int64_t *labels = NULL;
+                char dictionary[128];
+                uint64_t bytes = i == 1 ? 2 : i == 3 ? 1 : 4;
+
+                snprintf(dictionary, sizeof(dictionary), "{'descr': '%s', 'fortran_order': False, 'shape': (2,), }", types[i][0]);
+                cr_expect_eq(sl_labels_read(write_npy("labels.npy", dictionary, classes, 2 * bytes), 2, &labels, &error), -EINVAL);
+                cr_expect(strstr(error.text, types[i][1]), "%s", error.text);
+                cr_expect_null(labels);
+        }
 }

@@ -17,6 +17,18 @@
 #define SAMPLES 4
 #define WIDTH   4
 
+/* Samples are known by their ending; unlinked by the caller. */
+static void write_samples(const void *data, size_t bytes, char path[64])
+{
+        int fd;
+
+        strcpy(path, "/tmp/quantize-XXXXXX.f32");
+        fd = mkstemps(path, 4);
+        cr_assert_geq(fd, 0);
+        cr_assert_eq(write(fd, data, bytes), (ssize_t)bytes);
+        close(fd);
+}
+
 /* A file without a name; @ret_path opens it as long as the descriptor is. */
 static int write_file(const void *data, size_t bytes, char ret_path[64])
 {
@@ -62,10 +74,10 @@ Test(quantize, what_cannot_be_written_is_refused_before_a_sample_is_run)
         struct sl_graph *graph = builder_import(b);
         size_t bytes;
         const uint8_t *file = builder_pack(b, &bytes);
-        int model_fd = write_file(file, bytes, model), data_fd;
+        int model_fd = write_file(file, bytes, model);
 
         fill_random(x, SAMPLES * WIDTH, 1);
-        data_fd = write_file(x, sizeof(x), data);
+        write_samples(x, sizeof(x), data);
         sl_lower_options_init(&options.lowering);
         options.lowering.precision = SL_PRECISION_INT8;
         cr_assert_eq(sl_dataset_open(data, graph, &samples, &error), 0, "%s", error.text);
@@ -74,7 +86,7 @@ Test(quantize, what_cannot_be_written_is_refused_before_a_sample_is_run)
         sl_dataset_free(samples);
         sl_graph_free(graph);
         close(model_fd);
-        close(data_fd);
+        unlink(data);
         builder_free(b);
         builder_free(then);
         builder_free(other);

@@ -107,10 +107,10 @@
 
 #define QUANTIZE_OPTIONS(X)                                                                                                        \
         X(CALIBRATION, "calibration", 0, "DATA",                                                                                   \
-                "a file of samples, or a folder with INPUT.npy (or INPUT.f32, bare float32) for each input; axis 0 counts the "    \
-                "samples")                                                                                                         \
+                "a file of samples, FILE.npy (or FILE.f32, bare float32), or a folder with INPUT.npy (or INPUT.f32) for each "     \
+                "input; axis 0 counts the samples, the others are the input's or one of all elements")                             \
         X(SAMPLES, "samples", 0, "N", "the first ones are calibrated on, accuracy is measured on the others [half]")               \
-        X(LABELS, "labels", 0, "FILE", "class numbers: .npy, or bare uint8; then top-1 is measured")                               \
+        X(LABELS, "labels", 0, "FILE", "class numbers: .npy of int64, int32 or uint8, or bare uint8; then top-1 is measured")      \
         X(METHOD, "method", 0, "minmax|percentile|mse", "how the range of a tensor is chosen [mse]")                               \
         X(PERCENTILE, "percentile", 0, "P", "of all numbers, those that stay inside [99.99]")                                      \
         X(MAX_LOSS, "max-loss", 0, "X", "of top-1, without labels of cosine similarity; the worst products stay float32 [0.01]")   \
