@@ -9,6 +9,7 @@
 #include "placement.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct step {
         const struct sl_backend *backend; /* NULL: a view */
@@ -167,7 +168,14 @@ static int run_step(struct sl_observation *o, uint32_t index)
                 step->kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = step->scratch});
 }
 
-int sl_observation_run(struct sl_observation *o, const void *const *inputs, sl_observer *observer, void *context)
+static int explain(const struct sl_node *node, int status, struct sl_error *error)
+{
+        return sl_error_set(error, -status, "node \"%s\" (%s): %s", node->name, sl_op_name(node->op),
+                status == -ERANGE ? "an index in an input is out of range" : strerrordesc_np(-status));
+}
+
+int sl_observation_run(
+        struct sl_observation *o, const void *const *inputs, sl_observer *observer, void *context, struct sl_error *error)
 {
         const struct sl_graph *graph = o->placement->graph;
 
@@ -179,7 +187,7 @@ int sl_observation_run(struct sl_observation *o, const void *const *inputs, sl_o
                 int r = run_step(o, i);
 
                 if (r < 0)
-                        return r;
+                        return explain(&graph->nodes[i], r, error);
                 for (uint32_t k = 0; k < graph->nodes[i].n_outputs; k++)
                         show(o, graph->nodes[i].outputs[k], observer, context);
         }

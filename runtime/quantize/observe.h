@@ -20,5 +20,9 @@ int sl_observation_new(
         const struct sl_graph *graph, const char *backend, struct sl_observation **ret_observation, struct sl_error *error);
 struct sl_observation *sl_observation_free(struct sl_observation *observation);
 
-/* Computes, and shows the inputs and every value that a node made. Return: 0; -ERANGE an index in the data is out of bounds. */
-int sl_observation_run(struct sl_observation *observation, const void *const *inputs, sl_observer *observer, void *context);
+/*
+ * Computes, and shows the inputs and every value that a node made. Return: 0; -ERANGE an index in the data is out of range; what
+ * else a kernel says; the text names the node.
+ */
+int sl_observation_run(struct sl_observation *observation, const void *const *inputs, sl_observer *observer, void *context,
+        struct sl_error *error);

@@ -41,6 +41,7 @@ struct job {
         float *wanted;          /* what float32 gives on the samples that are measured on, one after the other */
         uint64_t result_floats; /* of one sample */
         uint64_t classes;       /* of output 0; 0: it has none */
+        const char *not_finite; /* an output of the sample that is calibrated on */
 };
 
 static uint64_t held_out(const struct job *job)
@@ -48,12 +49,50 @@ static uint64_t held_out(const struct job *job)
         return sl_dataset_count(job->samples) - job->options->calibration;
 }
 
+static bool is_output(const struct sl_graph *graph, uint32_t value)
+{
+        for (uint32_t i = 0; i < graph->n_outputs; i++)
+                if (graph->outputs[i] == value)
+                        return true;
+        return false;
+}
+
+/* Where the first of them is that is not finite; @n without one. */
+static uint64_t find_not_finite(const float *data, uint64_t n)
+{
+        uint64_t at = 0;
+
+        while (at < n && isfinite(data[at]))
+                at++;
+        return at;
+}
+
+static int refuse_result(uint64_t sample, const char *output, const char *of, struct sl_error *error)
+{
+        return sl_error_set(error, EINVAL, "sample %" PRIu64 ": output \"%s\" of %s is not finite", sample, output, of);
+}
+
 static void observe(void *context, uint32_t value, const float *data, uint64_t elements)
 {
         struct job *job = context;
 
-        if (value < job->graph->n_values)
-                sl_range_add(&job->ranges[value], data, elements);
+        if (value >= job->graph->n_values)
+                return;
+        sl_range_add(&job->ranges[value], data, elements);
+        if (is_output(job->graph, value) && find_not_finite(data, elements) < elements)
+                job->not_finite = job->graph->values[value].name;
+}
+
+static int observe_sample(struct job *job, struct sl_observation *observation, uint64_t sample, struct sl_error *error)
+{
+        const void *inputs[INPUTS_MAX];
+        int r;
+
+        sl_dataset_at(job->samples, sample, inputs);
+        r = sl_observation_run(observation, inputs, observe, job, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "sample %" PRIu64, sample);
+        return job->not_finite ? refuse_result(sample, job->not_finite, "float32", error) : 0;
 }
 
 static int calibrate(struct job *job, struct sl_error *error)
@@ -64,14 +103,8 @@ static int calibrate(struct job *job, struct sl_error *error)
 
         if (r == 0)
                 r = sl_observation_new(single, sl_lower_options_backend(&job->options->lowering), &observation, error);
-        for (uint64_t i = 0; i < job->options->calibration && r == 0; i++) {
-                const void *inputs[INPUTS_MAX];
-
-                sl_dataset_at(job->samples, i, inputs);
-                r = sl_observation_run(observation, inputs, observe, job);
-                if (r < 0)
-                        sl_error_set(error, -r, "sample %" PRIu64 ": an index is out of bounds", i);
-        }
+        for (uint64_t i = 0; i < job->options->calibration && r == 0; i++)
+                r = observe_sample(job, observation, i, error);
         for (uint32_t i = 0; i < job->graph->n_values && r == 0; i++)
                 sl_range_limits(
                         &job->ranges[i], job->options->method, job->options->percentile, &job->limits[i].low, &job->limits[i].high);
@@ -133,26 +166,37 @@ static void score(const struct job *job, uint64_t index, const float *got, struc
         accuracy->top_1_float32 += (int64_t)class_want == job->options->labels[job->options->calibration + index];
 }
 
+/* An int8 variant whose results are not finite has products to give back; others have none. */
+static int check_result(const struct job *job, const struct sl_runner *runner, uint64_t sample, const float *result,
+        const struct sl_accuracy *accuracy, struct sl_error *error)
+{
+        uint64_t at = find_not_finite(result, job->result_floats);
+
+        if (at == job->result_floats || (accuracy && job->options->lowering.precision == SL_PRECISION_INT8))
+                return 0;
+        return refuse_result(sample, sl_runner_output_of(runner, at), accuracy ? "the variant" : "float32", error);
+}
+
 /* Runs the samples that are measured on (the first @n of them); the results of float32 when there is no accuracy to fill. */
 static int run_samples(
         const struct job *job, struct sl_runner *runner, uint64_t n, struct sl_accuracy *accuracy, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_free) float *result = calloc(job->result_floats + 1, sizeof(*result));
+        SL_CLEANUP(sl_cleanup_free) float *room = calloc(job->result_floats + 1, sizeof(*room));
+        int r = room ? 0 : sl_error_set(error, ENOMEM, "no memory for results");
 
-        if (!result)
-                return sl_error_set(error, ENOMEM, "no memory for results");
-        for (uint64_t i = 0; i < n; i++) {
+        for (uint64_t i = 0; i < n && r == 0; i++) {
+                float *result = accuracy ? room : job->wanted + i * job->result_floats;
+                uint64_t sample = job->options->calibration + i;
                 const void *inputs[INPUTS_MAX];
-                int r;
 
-                sl_dataset_at(job->samples, job->options->calibration + i, inputs);
-                r = sl_runner_run(runner, inputs, accuracy ? result : job->wanted + i * job->result_floats);
-                if (r < 0)
-                        return sl_error_set(error, -r, "sample %" PRIu64 ": an index is out of bounds", i);
-                if (accuracy)
+                sl_dataset_at(job->samples, sample, inputs);
+                r = sl_runner_run(runner, inputs, result, error);
+                r = r < 0 ? sl_error_prefix(error, r, "sample %" PRIu64, sample)
+                          : check_result(job, runner, sample, result, accuracy, error);
+                if (r == 0 && accuracy)
                         score(job, i, result, accuracy);
         }
-        return 0;
+        return r;
 }
 
 static int measure(
@@ -183,9 +227,22 @@ static int measure(
         return 0;
 }
 
+/* What is not finite has lost everything. */
+static double cosine_loss(const struct sl_accuracy *accuracy)
+{
+        return isfinite(accuracy->cosine) ? 1 - accuracy->cosine : INFINITY;
+}
+
 static double loss_of(const struct sl_accuracy *accuracy)
 {
-        return isnan(accuracy->top_1) ? 1 - accuracy->cosine : accuracy->top_1_float32 - accuracy->top_1;
+        double loss = cosine_loss(accuracy);
+
+        return isnan(accuracy->top_1) || isinf(loss) ? loss : accuracy->top_1_float32 - accuracy->top_1;
+}
+
+static bool loses_too_much(const struct job *job, const struct sl_accuracy *accuracy)
+{
+        return job->options->lowering.precision == SL_PRECISION_INT8 && !(loss_of(accuracy) <= job->options->max_loss);
 }
 
 static int make_and_measure(
@@ -205,6 +262,17 @@ static int make_and_measure(
         return 0;
 }
 
+static int check_labels(const struct job *job, struct sl_error *error)
+{
+        const int64_t *labels = job->options->labels;
+
+        for (uint64_t i = 0; labels && job->classes && i < sl_dataset_count(job->samples); i++)
+                if (labels[i] < 0 || (uint64_t)labels[i] >= job->classes)
+                        return sl_error_set(error, EINVAL, "label %" PRIi64 " of sample %" PRIu64 ": classes are 0 to %" PRIu64,
+                                labels[i], i, job->classes - 1);
+        return 0;
+}
+
 /* What float32 says on the samples that are measured on. */
 static int run_float32(struct job *job, struct sl_error *error)
 {
@@ -219,6 +287,9 @@ static int run_float32(struct job *job, struct sl_error *error)
                 return r;
         job->result_floats = sl_runner_floats(runner);
         job->classes = sl_runner_classes(runner);
+        r = check_labels(job, error);
+        if (r < 0)
+                return r;
         job->wanted = calloc(held_out(job) * job->result_floats + 1, sizeof(*job->wanted));
         if (!job->wanted)
                 return sl_error_set(error, ENOMEM, "no memory for the results of %" PRIu64 " samples", held_out(job));
@@ -253,7 +324,7 @@ static int rank_products(struct job *job, struct suspect *suspects, uint32_t n_s
                 job->stays_float[suspects[i].node] = true;
                 if (r < 0)
                         return r;
-                suspects[i].loss = 1 - accuracy.cosine;
+                suspects[i].loss = cosine_loss(&accuracy);
         }
         qsort(suspects, n_suspects, sizeof(*suspects), compare_suspects);
         memset(job->stays_float, 0, job->graph->n_nodes);
@@ -267,7 +338,7 @@ static int give_back(
         uint32_t portion = (n_suspects + STEPS - 1) / STEPS;
         int r = rank_products(job, suspects, n_suspects, error);
 
-        for (uint32_t at = 0; at < n_suspects && r == 0 && loss_of(&variant->accuracy) > job->options->max_loss;) {
+        for (uint32_t at = 0; at < n_suspects && r == 0 && loses_too_much(job, &variant->accuracy);) {
                 for (uint32_t end = at + portion; at < end && at < n_suspects; at++) {
                         job->stays_float[suspects[at].node] = true;
                         variant->n_float++;
@@ -308,7 +379,7 @@ static int quantize(struct job *job, struct sl_variant *variant, struct sl_error
                 r = calibrate(job, error);
         if (r == 0)
                 r = make_and_measure(job, held_out(job), &variant->graph, &variant->accuracy, error);
-        if (r == 0 && job->options->lowering.precision == SL_PRECISION_INT8 && loss_of(&variant->accuracy) > job->options->max_loss)
+        if (r == 0 && loses_too_much(job, &variant->accuracy))
                 r = give_back(job, suspects, variant->n_products, variant, error);
         if (r == 0 && name_float_nodes(job, variant) < 0)
                 r = sl_error_set(error, ENOMEM, "no memory for the names of %u nodes", variant->n_float);
@@ -340,6 +411,24 @@ static int check_export(const struct sl_graph *graph, struct sl_error *error)
         return r == -EFBIG ? 0 : r;
 }
 
+/* Results are compared number by number. */
+static int check_outputs(const struct sl_graph *graph, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
+        char shape[SL_SHAPE_TEXT_BYTES];
+        int r = sl_graph_specialise(graph, 1, &single, error);
+
+        for (uint32_t i = 0; r == 0 && i < single->n_outputs; i++) {
+                const struct sl_value *output = &single->values[single->outputs[i]];
+
+                if (!sl_shape_is_static(&output->tensor.shape))
+                        r = sl_error_set(error, ENOTSUP,
+                                "output \"%s\" has the data-dependent shape %s: its accuracy is not measured", output->name,
+                                sl_shape_print(&output->tensor.shape, shape));
+        }
+        return r;
+}
+
 static void job_deinit(struct job *job)
 {
         free(job->ranges);
@@ -361,6 +450,7 @@ int sl_quantize(const char *model, const struct sl_quantize_options *options, co
                         options->calibration, sl_dataset_count(samples));
         r = import(model, &options->lowering, &job.graph, error);
         r = r < 0 ? r : check_export(job.graph, error);
+        r = r < 0 ? r : check_outputs(job.graph, error);
         if (r == 0) {
                 job.ranges = calloc(job.graph->n_values + 1u, sizeof(*job.ranges));
                 job.limits = calloc(job.graph->n_values + 1u, sizeof(*job.limits));

@@ -44,8 +44,9 @@ struct sl_variant {
 };
 
 /*
- * @model: path of the file. Return: 0; -EINVAL too few samples; what import, export (before any sample is run), compiler and
- * kernels say.
+ * @model: path of the file. Return: 0; -EINVAL too few samples, a label that is no class, a result of float32 (or of bfloat16, or
+ * of halves) that is not finite; -ENOTSUP an output of data-dependent shape; what import, export (before any sample is run),
+ * compiler and kernels say; the text names sample and output, or node.
  */
 int sl_quantize(const char *model, const struct sl_quantize_options *options, const struct sl_dataset *samples,
         struct sl_variant *ret_variant, struct sl_error *error);

@@ -122,16 +122,40 @@ uint64_t sl_runner_classes(const struct sl_runner *runner)
         return port->dtype == SL_DTYPE_F32 && port->shape.rank == 2 ? runner->output_bytes[0] / sizeof(float) : 0;
 }
 
-int sl_runner_run(struct sl_runner *runner, const void *const *inputs, float *ret_floats)
+const char *sl_runner_output_of(const struct sl_runner *runner, uint64_t index)
+{
+        const struct sl_plan_info *info = sl_plan_info(runner->plan);
+
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                uint64_t floats = info->outputs[i].dtype == SL_DTYPE_F32 ? runner->output_bytes[i] / sizeof(float) : 0;
+
+                if (index < floats)
+                        return info->outputs[i].name;
+                index -= floats;
+        }
+        return "";
+}
+
+static int explain(const struct sl_runner *runner, int status, struct sl_error *error)
+{
+        struct sl_error reason = {""};
+
+        sl_instance_explain(runner->instance, status, &reason);
+        return sl_error_set(error, -status, "%s", reason.text[0] ? reason.text : strerrordesc_np(-status));
+}
+
+int sl_runner_run(struct sl_runner *runner, const void *const *inputs, float *ret_floats, struct sl_error *error)
 {
         const struct sl_plan_info *info = sl_plan_info(runner->plan);
         int r = sl_instance_run(runner->instance, info->batches[0], inputs, runner->outputs);
 
-        for (uint32_t i = 0; i < info->n_outputs && r == 0; i++) {
+        if (r < 0)
+                return explain(runner, r, error);
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
                 if (info->outputs[i].dtype != SL_DTYPE_F32)
                         continue;
                 memcpy(ret_floats, runner->outputs[i], runner->output_bytes[i]);
                 ret_floats += runner->output_bytes[i] / sizeof(float);
         }
-        return r;
+        return 0;
 }

@@ -20,5 +20,8 @@ struct sl_runner *sl_runner_free(struct sl_runner *runner);
 uint64_t sl_runner_floats(const struct sl_runner *runner);
 uint64_t sl_runner_classes(const struct sl_runner *runner);
 
-/* Return: 0; -ERANGE an index in the data is out of bounds. */
-int sl_runner_run(struct sl_runner *runner, const void *const *inputs, float *ret_floats);
+/* The output that a float of sl_runner_run() belongs to. */
+const char *sl_runner_output_of(const struct sl_runner *runner, uint64_t index);
+
+/* Return: 0; as sl_instance_run(); the text names the node. */
+int sl_runner_run(struct sl_runner *runner, const void *const *inputs, float *ret_floats, struct sl_error *error);
