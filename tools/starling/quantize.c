@@ -5,6 +5,7 @@
 #include "quantize.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/value.h"
 #include "command.h"
 #include "command_options.h"
 #include "dataset.h"
@@ -47,23 +48,37 @@ struct wish {
         struct sl_quantize_options options;
 };
 
-static int take_method(struct wish *wish, const char *value)
+/* What sl_value_...() says of it. */
+static int refuse_value(const char *option, const char *value, const char *wanted, struct sl_error *error)
 {
-        for (uint32_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
-                if (strcmp(methods[i], value) != 0)
-                        continue;
-                wish->options.method = (enum sl_range_method)i;
-                return 0;
-        }
-        return -EINVAL;
+        return sl_error_set(error, EINVAL, "--%s: \"%.200s\" is %s", option, value, wanted);
 }
 
-static int take_number(double *number, const char *value, double least, double most)
+static int take_method(struct wish *wish, const char *value, struct sl_error *error)
 {
-        char *end;
+        char wanted[SL_WISH_BYTES];
+        uint64_t method;
 
-        *number = strtod(value, &end);
-        return end != value && !*end && *number >= least && *number <= most ? 0 : -EINVAL;
+        if (sl_value_choice(value, methods, sizeof(methods) / sizeof(*methods), &method, wanted) < 0)
+                return refuse_value("method", value, wanted, error);
+        wish->options.method = (enum sl_range_method)method;
+        return 0;
+}
+
+static int take_samples(struct wish *wish, const char *value, struct sl_error *error)
+{
+        char wanted[SL_WISH_BYTES];
+
+        if (sl_value_number(value, 1, UINT32_MAX, &wish->options.calibration, wanted) < 0)
+                return refuse_value("samples", value, wanted, error);
+        return 0;
+}
+
+static int take_real(double *real, const char *option, const char *value, double least, double most, struct sl_error *error)
+{
+        char wanted[SL_WISH_BYTES];
+
+        return sl_value_real(value, least, most, real, wanted) < 0 ? refuse_value(option, value, wanted, error) : 0;
 }
 
 static int take_option(struct wish *wish, enum sl_lower_option option, const char *value, struct sl_error *error)
@@ -92,14 +107,13 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 wish->labels = value;
                 return 0;
         case OPTION_METHOD:
-                return take_method(wish, value);
+                return take_method(wish, value, error);
         case OPTION_PERCENTILE:
-                return take_number(&wish->options.percentile, value, 50, 100);
+                return take_real(&wish->options.percentile, "percentile", value, 50, 100, error);
         case OPTION_SAMPLES:
-                wish->options.calibration = strtoull(value, NULL, 10);
-                return wish->options.calibration ? 0 : -EINVAL;
+                return take_samples(wish, value, error);
         case OPTION_MAX_LOSS:
-                return take_number(&wish->options.max_loss, value, 0, 1);
+                return take_real(&wish->options.max_loss, "max-loss", value, 0, 1, error);
         case OPTION_PRECISION:
                 wish->has_precision = true;
                 return take_option(wish, SL_LOWER_OPTION_precision, value, error);
@@ -124,8 +138,9 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
         if (argc - optind != 1 || !wish->data || !wish->output)
                 return -EINVAL;
         wish->model = argv[optind];
-        return wish->options.lowering.precision == SL_PRECISION_FP32 && wish->options.lowering.weights == SL_WEIGHTS_FP32 ? -EINVAL
-                                                                                                                          : 0;
+        if (wish->options.lowering.precision != SL_PRECISION_FP32 || wish->options.lowering.weights != SL_WEIGHTS_FP32)
+                return 0;
+        return sl_error_set(error, EINVAL, "precision fp32 with weights of fp32 is the model itself");
 }
 
 static int read_data(struct wish *wish, struct sl_dataset **ret_samples, int64_t **ret_labels, struct sl_error *error)

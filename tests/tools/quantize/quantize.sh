@@ -43,6 +43,22 @@ mkfifo out.onnx
 ! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
 [[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
 
+# refused TEXT ARGUMENT...: wrong usage, in one line.
+refused() {
+        local text=$1 rc=0
+        shift
+        quantize upsampled "$@" || rc=$?
+        [[ $rc = 2 && $(wc -l <err) = 1 && $(<err) == *"$text"* ]] || wrong "$*: $rc, $(<err)"
+}
+
+for value in 3abc 3.5 -1 0 '' 99999999999999999999999; do
+        refused "--samples: \"$value\" is not a number from 1 to" --samples "$value"
+done
+refused '--method: "foo" is not one of minmax, percentile, mse' --method foo
+refused '--max-loss: "2" is not a number from 0 to 1' --max-loss 2
+refused '--percentile: "10" is not a number from 50 to 100' --percentile 10
+refused 'precision fp32 with weights of fp32 is the model itself' --precision fp32
+
 rm -f out.onnx
 ! quantize branching --precision bf16 || wrong 'a branch is written'
 [[ $(wc -l <err) = 1 && $(<err) == *'a graph with an If, a Loop or a Scan is not written'* ]] || wrong "a branch: $(<err)"
