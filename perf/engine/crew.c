@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "plan.h"
+#include "plan_sum.h"
 #include "ports.h"
 #include "process.h"
 
@@ -11,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 
 #define WORKERS_MAX 16
 
@@ -48,16 +47,11 @@ static int parse(struct crew *crew, const char *sizes, struct sl_error *error)
 static int copy_of(int plan_fd, int *ret_fd)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("plan", MFD_CLOEXEC);
-        struct stat status;
+        int r = fd < 0 ? -errno : sl_plan_sum_copy(plan_fd, fd);
 
-        if (fd < 0 || fstat(plan_fd, &status) < 0)
-                return -errno;
-        for (off_t at = 0; at < status.st_size;) {
-                if (sendfile(fd, plan_fd, &at, (size_t)(status.st_size - at)) <= 0)
-                        return -EIO;
-        }
-        *ret_fd = sl_take_fd(&fd);
-        return 0;
+        if (r == 0)
+                *ret_fd = sl_take_fd(&fd);
+        return r;
 }
 
 static int open_plan(struct worker *worker, int plan_fd, bool copy, struct sl_error *error)

@@ -20,6 +20,7 @@
 #include "lanes.h"
 #include "machine.h"
 #include "plan.h"
+#include "plan_sum.h"
 #include "ports.h"
 
 #include <fcntl.h>
@@ -27,8 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 
 #define RUNS_MAX 100000
 
@@ -94,16 +93,10 @@ static int load_all(struct engine *engine, struct sl_error *error)
 static int keep_plan(const struct engine *engine, struct sl_error *error)
 {
         const char *path = engine->arguments->keep_plan;
-        SL_CLEANUP(sl_cleanup_fd) int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        struct stat status;
+        SL_CLEANUP(sl_cleanup_fd) int to = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        int r = to < 0 ? -errno : sl_plan_sum_copy(engine->plan_fd, to);
 
-        if (to < 0 || fstat(engine->plan_fd, &status) < 0)
-                return sl_error_set(error, errno, "\"%s\": %s", path, strerror(errno));
-        for (off_t at = 0; at < status.st_size;) {
-                if (sendfile(to, engine->plan_fd, &at, (size_t)(status.st_size - at)) <= 0)
-                        return sl_error_set(error, EIO, "\"%s\": the plan was not copied whole", path);
-        }
-        return 0;
+        return r < 0 ? sl_error_set(error, -r, "\"%s\": %s", path, strerror(-r)) : 0;
 }
 
 static json_t *load(struct engine *engine, struct sl_error *error)

@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OPTIONS = OPTIONS_BEGIN, COMPILE_OPTIONS(OPTION_ID) };
@@ -54,18 +52,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
 /* @context: a descriptor of the plan, in memory. */
 static int copy_plan(int to, void *context)
 {
-        int from = *(const int *)context;
-        struct stat status;
-
-        if (fstat(from, &status) < 0)
-                return -errno;
-        for (off_t at = 0; at < status.st_size;) {
-                ssize_t n = sendfile(to, from, &at, (size_t)(status.st_size - at));
-
-                if (n <= 0)
-                        return n < 0 ? -errno : -EIO;
-        }
-        return sl_plan_sum_write(to);
+        return sl_plan_sum_copy(*(const int *)context, to);
 }
 
 int command_compile(int argc, char **argv)

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/types.h>
 #include <unistd.h>
 #include <xxh_x86dispatch.h>
 
@@ -42,4 +44,19 @@ int sl_plan_sum_write(int fd)
                 return 0;
         n = pwrite(fd, &sum, sizeof(sum), offsetof(struct sl_plan_header, checksum));
         return n == sizeof(sum) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+int sl_plan_sum_copy(int from, int to)
+{
+        off_t end = lseek(from, 0, SEEK_END);
+
+        if (end < 0)
+                return -errno;
+        for (off_t at = 0; at < end;) {
+                ssize_t n = sendfile(to, from, &at, (size_t)(end - at));
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+        }
+        return sl_plan_sum_write(to);
 }

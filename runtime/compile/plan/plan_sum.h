@@ -12,3 +12,6 @@ uint64_t sl_plan_sum(const uint8_t *bytes, uint64_t n_bytes);
 
 /* Writes the checksum into a plan file that has none; whatever else @fd is stays as it is. Return: 0, -errno. */
 int sl_plan_sum_write(int fd);
+
+/* Writes a copy of plan file @from to @to, from where that stands, which is its start, with the checksum. Return: 0, -errno. */
+int sl_plan_sum_copy(int from, int to);
