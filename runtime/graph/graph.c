@@ -73,12 +73,23 @@ static int grow(void **entries, uint32_t n, size_t entry_bytes)
         return 0;
 }
 
+/* One that is cut ends with a whole character of UTF-8. */
+static size_t name_length(const char *name)
+{
+        size_t length = strnlen(name, SL_NAME_BYTES);
+
+        if (length < SL_NAME_BYTES)
+                return length;
+        for (length--; length && ((uint8_t)name[length] & 0xc0) == 0x80; length--)
+                ;
+        return length;
+}
+
 static void copy_name(char *to, const char *name)
 {
-        size_t length = name ? strnlen(name, SL_NAME_BYTES - 1) : 0;
-
         memset(to, 0, SL_NAME_BYTES);
-        memcpy(to, name ? name : "", length);
+        if (name)
+                memcpy(to, name, name_length(name));
 }
 
 int sl_graph_add_value(

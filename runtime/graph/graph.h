@@ -22,7 +22,7 @@ struct sl_error;
 enum sl_value_kind { SL_VALUE_COMPUTED, SL_VALUE_INPUT, SL_VALUE_CONSTANT };
 
 struct sl_value {
-        char name[SL_NAME_BYTES]; /* as in the file, cut if longer; unique names are not needed */
+        char name[SL_NAME_BYTES]; /* as in the file, cut if longer, at a whole character; unique names are not needed */
         uint32_t kind;            /* enum sl_value_kind */
         uint32_t dead;            /* removed by a pass: no node uses it any more */
         struct sl_tensor tensor;
