@@ -28,6 +28,7 @@
 
 #define PROPERTIES_MAX 16
 #define VALUE_BYTES    1024
+#define CUT_OFF        ",\xe2\x80\xa6" /* an ellipsis in UTF-8 */
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_dataset *, sl_dataset_free)
@@ -175,6 +176,26 @@ __attribute__((format(printf, 3, 4))) static void add_property(struct report *re
         report->n++;
 }
 
+/* The most whole names that there is room for: a longer value is not read again. */
+static int names_length(const char *names)
+{
+        size_t room = VALUE_BYTES - 1 - strlen(CUT_OFF);
+        const char *end = names;
+
+        if (strlen(names) < VALUE_BYTES)
+                return (int)strlen(names);
+        for (const char *at = strchr(names, ','); at && (size_t)(at - names) <= room; at = strchr(at + 1, ','))
+                end = at;
+        return (int)(end - names);
+}
+
+static void add_names(struct report *report, const char *key, const char *names)
+{
+        int length = names_length(names);
+
+        add_property(report, key, "%.*s%s", length, names, !names[length] ? "" : length ? CUT_OFF : CUT_OFF + 1);
+}
+
 static void fill_report(const struct wish *wish, const struct sl_variant *variant, struct report *report)
 {
         static const char *const precisions[] = {
@@ -202,7 +223,7 @@ static void fill_report(const struct wish *wish, const struct sl_variant *varian
         if (bytes)
                 add_property(report, "starling.float_products", "%u of %u", variant->n_float, variant->n_products);
         if (variant->n_float)
-                add_property(report, "starling.float_nodes", "%s", variant->float_nodes);
+                add_names(report, "starling.float_nodes", variant->float_nodes);
 }
 
 struct bytes {

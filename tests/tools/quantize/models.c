@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quantize-models FOLDER: models with operators that import brings into another form (upsampled.onnx, recurrent.onnx), one that
- * cannot be written again (branching.onnx), and NAME.f32, samples of each.
+ * cannot be written again (branching.onnx), one of products with long names (named.onnx), and NAME.f32, samples of each.
  */
 #include "builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SAMPLES 8
 
@@ -95,6 +96,27 @@ static void write_branching(const char *folder)
         builder_free(other);
 }
 
+/* Ten products "p0", "p1", ... whose names are longer than a graph keeps, of two-byte characters. */
+static void write_named(const char *folder)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 4));
+        const char *from = "x";
+
+        builder_random(b, "w", DIMS(4, 4));
+        for (int i = 0; i < 10; i++) {
+                char inputs[256], *name = builder_alloc(b, 160);
+
+                snprintf(name, 3, "p%d", i);
+                for (int k = 0; k < 70; k++)
+                        memcpy(name + 2 + 2 * k, "\xc3\xa4", 2);
+                snprintf(inputs, sizeof(inputs), "%s,w", from);
+                builder_node(b, "MatMul", inputs, name);
+                from = name;
+        }
+        builder_node(b, "Neg", from, "y");
+        write_model(b, folder, "named", 4);
+}
+
 int main(int argc, char **argv)
 {
         if (argc != 2)
@@ -102,5 +124,6 @@ int main(int argc, char **argv)
         write_upsampled(argv[1]);
         write_recurrent(argv[1]);
         write_branching(argv[1]);
+        write_named(argv[1]);
         return 0;
 }

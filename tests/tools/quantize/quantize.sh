@@ -43,6 +43,15 @@ mkfifo out.onnx
 ! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
 [[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
 
+# Names that there is no room for are left out whole.
+rm -f out.onnx
+quantize named --max-loss 0 || wrong "long names: $(<err)"
+tail=$(printf 'ä%.0s' {1..62})
+names=$(printf "p%d$tail," {0..7})…
+[[ $(grep '^float_nodes' out) = "float_nodes       $names" ]] || wrong "long names: $(<out)"
+"$starling" inspect out.onnx >out 2>err
+grep -qxF "              float_nodes: $names" out || wrong "inspect, long names: $(<out)"
+
 # refused TEXT ARGUMENT...: wrong usage, in one line.
 refused() {
         local text=$1 rc=0
