@@ -263,6 +263,18 @@ static int write_variant(const struct wish *wish, const char *place, const struc
         return r;
 }
 
+static void warn_if_float(const struct wish *wish, const struct sl_variant *variant)
+{
+        if (wish->options.lowering.precision != SL_PRECISION_INT8 || variant->n_float < variant->n_products)
+                return;
+        if (!variant->n_products)
+                complain(STATUS_OK, "quantize", "warning: \"%s\" has no products with constant weights: nothing is quantized",
+                        wish->model);
+        else
+                complain(STATUS_OK, "quantize", "warning: nothing is quantized: with --max-loss %g all %u products stay float32",
+                        wish->options.max_loss, variant->n_products);
+}
+
 static int quantize(struct wish *wish, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_dataset_free) struct sl_dataset *samples = NULL;
@@ -282,6 +294,8 @@ static int quantize(struct wish *wish, struct sl_error *error)
         if (r < 0)
                 return r;
         r = write_variant(wish, place, &variant, error);
+        if (r == 0)
+                warn_if_float(wish, &variant);
         sl_variant_deinit(&variant);
         return r;
 }

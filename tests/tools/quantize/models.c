@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quantize-models FOLDER: models with operators that import brings into another form (upsampled.onnx, recurrent.onnx), one that
- * cannot be written again (branching.onnx), one of products with long names (named.onnx), and NAME.f32, samples of each.
+ * cannot be written again (branching.onnx), one of products with long names (named.onnx), one without products (plain.onnx), and
+ * NAME.f32, samples of each.
  */
 #include "builder.h"
 
@@ -117,6 +118,14 @@ static void write_named(const char *folder)
         write_model(b, folder, "named", 4);
 }
 
+static void write_plain(const char *folder)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 4));
+
+        builder_node(b, "Relu", "x", "y");
+        write_model(b, folder, "plain", 4);
+}
+
 int main(int argc, char **argv)
 {
         if (argc != 2)
@@ -125,5 +134,6 @@ int main(int argc, char **argv)
         write_recurrent(argv[1]);
         write_branching(argv[1]);
         write_named(argv[1]);
+        write_plain(argv[1]);
         return 0;
 }

@@ -24,12 +24,19 @@ quantize() {
         "$starling" quantize "$name.onnx" --calibration "$name.f32" --max-loss 1 "$@" -o out.onnx >out 2>err
 }
 
+# In what inspect printed: nodes that compute on bytes, and no product that stayed float32.
+is_quantized() {
+        grep -q 'starling\.Quantized[A-Za-z]*  *0  *[1-9]' out && grep -q 'float_products: 0 of [1-9]' out
+}
+
 for name in upsampled recurrent; do
         for wish in '--precision int8' '--precision bf16' '--weights f16'; do
                 rm -f out.onnx
                 # shellcheck disable=SC2086 # an option and its value
                 quantize "$name" $wish || wrong "$name $wish: $(<err)"
+                [[ $(<err) != *warning* ]] || wrong "$name $wish: $(<err)"
                 "$starling" inspect out.onnx >out 2>err || wrong "inspect, $name $wish: $(<err)"
+                [[ $wish != *int8 ]] || is_quantized || wrong "no bytes in $name: $(<out)"
         done
 done
 
@@ -42,6 +49,16 @@ rm -f out.onnx kept
 mkfifo out.onnx
 ! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
 [[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
+
+# A variant without bytes is none: it is written, and said to be so in one line.
+warned() {
+        [[ $(grep -c . err) = 1 && $(<err) == *"warning: $1"* ]] || wrong "$1: $(<err)"
+}
+rm -f out.onnx
+quantize plain || wrong "no products: $(<err)"
+warned '"plain.onnx" has no products with constant weights: nothing is quantized'
+quantize upsampled --max-loss 0 || wrong "all given back: $(<err)"
+warned 'nothing is quantized: with --max-loss 0 all 2 products stay float32'
 
 # Names that there is no room for are left out whole.
 rm -f out.onnx
