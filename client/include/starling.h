@@ -333,7 +333,7 @@ enum {
 struct starling_request {
         struct starling_model *model;
         const struct starling_tensor *inputs;  /* all of the model's, in its order; the same number of samples in each */
-        const struct starling_tensor *outputs; /* all of the model's, in its order */
+        const struct starling_tensor *outputs; /* all of the model's, in its order; they may not lie over inputs */
         uint32_t n_inputs, n_outputs;
         uint32_t flags;       /* STARLING_NOOP or 0 */
         uint32_t priority;    /* below STARLING_PRIORITIES; 0 goes first */
@@ -468,7 +468,8 @@ STARLING_API int starling_wait(
  * @ret_completion: written whenever the request was accepted, whatever its status; NULL is fine
  *
  * Other requests of the queue pair may be in flight; those that complete meanwhile are kept for starling_poll(). To limit the
- * time, set deadline_ns. Signals do not end the wait.
+ * time, set deadline_ns, which the runtime watches: while that stands still nobody answers, and who must not wait for it submits
+ * and calls starling_wait(). Signals do not end the wait.
  *
  * Return: the status of the request, or why it was not accepted, as starling_submit()
  */
@@ -487,7 +488,9 @@ STARLING_API int starling_cancel(struct starling_queue *queue, uint64_t id);
 /* Requests of this queue pair that are accepted and not yet reaped. */
 STARLING_API uint32_t starling_queue_in_flight(const struct starling_queue *queue);
 
-/* Why the last submit, submit_many or infer of this queue pair was refused or failed; "" when none was. Valid until its next call.
+/*
+ * Why the last submit, submit_many or infer of this queue pair that was refused or failed was so, whatever came after it; "" when
+ * none was. Valid until its next call.
  */
 STARLING_API const char *starling_queue_error(const struct starling_queue *queue);
 

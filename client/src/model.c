@@ -162,6 +162,8 @@ int starling_model_open(
         struct sl_catalogue_model from;
         uint32_t index;
 
+        if (!name)
+                return sl_error_set(sl_error_of(error), EINVAL, "a model without a name");
         if (sl_forked(&client->fork))
                 return sl_error_set(sl_error_of(error), ECHILD, "model \"%.80s\": %s", name, starling_strerror(-ECHILD));
         if (sl_client_gone(client))

@@ -48,6 +48,7 @@ Test(model, one_that_is_not_ready_is_refused_with_its_cause)
         struct world w;
 
         world_enter(&w);
+        expect_unopened(&w, NULL, EINVAL, "a model without a name");
         expect_unopened(&w, "resnet", ENOENT, "no model \"resnet\"; the runtime serves \"echo\", \"pair\"");
         expect_unopened(&w, "", ENOENT, "no model \"\"");
         expect_unopened(&w, "loading", EAGAIN, "still loading");

@@ -326,6 +326,23 @@ static int take_number(struct state *state, PyObject *value, uint64_t *ret_numbe
         return PyErr_Occurred() ? -1 : 0;
 }
 
+/* One that the field has no room for is refused as starling.request does it: C would read another. */
+static int take_field(struct state *state, const char *name, PyObject *value, uint64_t most, uint64_t *ret_number)
+{
+        PyObject *number = PyLong_Check(value) ? Py_NewRef(value) : PyObject_CallFunctionObjArgs(state->number, value, NULL);
+        int r = -1;
+
+        if (!number)
+                return -1;
+        *ret_number = PyLong_AsUnsignedLongLong(number);
+        if (!PyErr_Occurred() && *ret_number <= most)
+                r = 0;
+        else if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_OverflowError))
+                PyErr_Format(PyExc_ValueError, "%s is %S, wants 0 to %llu", name, number, (unsigned long long)most);
+        Py_DECREF(number);
+        return r;
+}
+
 static int take_deadline(struct call *call, PyObject *timeout)
 {
         struct state *state = call->state;
@@ -356,8 +373,9 @@ static int take_header(struct call *call, const struct wish *wish)
         struct starling_request *request = &call->request;
         uint64_t priority;
 
-        if (take_number(call->state, wish->priority, &priority) < 0 ||
-                take_number(call->state, wish->session, &request->session) < 0 || take_deadline(call, wish->timeout) < 0)
+        if (take_field(call->state, "priority", wish->priority, UINT32_MAX, &priority) < 0 ||
+                take_field(call->state, "session", wish->session, UINT64_MAX, &request->session) < 0 ||
+                take_deadline(call, wish->timeout) < 0)
                 return -1;
         request->priority = (uint32_t)priority;
         request->model = call->handle->model;

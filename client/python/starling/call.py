@@ -75,9 +75,9 @@ class Call:
             outputs=self._c_outputs,
             n_inputs=len(self._inputs),
             n_outputs=len(self._outputs),
-            priority=priority,
+            priority=request.field("priority", priority, 32),
             deadline_ns=deadline,
-            session=session,
+            session=request.field("session", session, 64),
         )
 
     def grow(self, error):

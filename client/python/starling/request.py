@@ -5,6 +5,7 @@ whatever is no array of the right type that lies where it should.
 
 import ctypes
 import errno
+import math
 from collections import namedtuple
 
 import numpy as np
@@ -98,9 +99,19 @@ def shaped(array, dims, n_bytes):
 
 def nanoseconds(seconds):
     """Of a time-out: at least one, and less than a clock has."""
+    if not math.isfinite(seconds):
+        raise ValueError(f"timeout is {seconds}, wants a number of seconds, or None")
     return min(max(1, int(seconds * 1e9)), _FOREVER_NS)
 
 
 def number(value):
     """As a C field takes it, or TypeError."""
     return ctypes.c_uint64(value).value
+
+
+def field(name, value, bits):
+    """C would read another number, without what is beyond its bits."""
+    whole = value if isinstance(value, int) else number(value)
+    if not 0 <= whole < 1 << bits:
+        raise ValueError(f"{name} is {whole:d}, wants 0 to {(1 << bits) - 1}")
+    return whole

@@ -241,6 +241,15 @@ class Infer(WorldCase):
             self.client.infer("echo", counting(5), outputs=counting(5))
         with self.assertRaisesRegex(starling.InvalidRequest, "priority 9"):
             self.client.infer("echo", counting(5), priority=9)
+        for wrong, text in (
+            ({"priority": 2**32}, "priority is 4294967296, wants 0 to 4294967295"),
+            ({"priority": -1}, "priority is -1, wants 0 to 4294967295"),
+            ({"session": 2**64}, "session is 18446744073709551616, wants 0 to 18446744073709551615"),
+            ({"timeout": float("inf")}, "timeout is inf, wants a number of seconds, or None"),
+            ({"timeout": float("nan")}, "timeout is nan, wants a number of seconds, or None"),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                self.client.infer("echo", counting(5), **wrong)
         with self.assertRaises(starling.InvalidRequest):
             self.client.infer("echo", counting(0))
 
