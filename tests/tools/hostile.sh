@@ -96,6 +96,8 @@ for left in 'ensemble \"b\": member' 'ensemble \"c\": member' 'ensemble \"a\": m
         [ "$(grep 'event=model-left-out' log | grep -cF -- "$left")" -eq 1 ] || wrong "not one line of $left: $(grep left-out log)"
 done
 [[ $("$starling" models --name "$name") == *mlp* ]] || wrong "mlp is not served"
+[[ $("$starling" models --name "$name" | grep overflow) == *failed* && $("$starling" models --name "$name" | grep overflow) != *ensemble* ]] ||
+        wrong "a model that is left out: $("$starling" models --name "$name" | grep overflow)"
 
 # apply, to the runtime that serves.
 for row in '{device: "cpu:1000000", batches: [8]}' '{device: "cpu:0-4294967295", batches: [8]}' '{device: cpu, batches: [4294967304]}' '{device: gpu, batches: [8]}'; do
@@ -108,4 +110,9 @@ refused 'nested deeper than 32' apply --name "$name" deep.yaml
 kill -TERM "$runtime"
 wait "$runtime" || wrong "status $? at the end: $(<log)"
 runtime=
+
+# A file that lies where the socket would.
+echo precious >"$XDG_RUNTIME_DIR/starling/$name.sock"
+refused 'is no socket, and stays' serve --name "$name" "$models"
+[ "$(<"$XDG_RUNTIME_DIR/starling/$name.sock")" = precious ] || wrong "the file is gone"
 exit "$status"

@@ -34,6 +34,16 @@ static int listen_beside(int fd, const struct sockaddr_un *beside, struct sl_err
         return 0;
 }
 
+/* What is no socket was put there by somebody, for something else. */
+static int check_place(const char *path, struct sl_error *error)
+{
+        struct stat status;
+
+        if (lstat(path, &status) < 0 || S_ISSOCK(status.st_mode))
+                return 0;
+        return sl_error_set(error, EEXIST, "socket path \"%s\": what is there is no socket, and stays", path);
+}
+
 int sl_listener_open(const char *path, int *ret_fd, struct sl_error *error)
 {
         struct sockaddr_un beside = {.sun_family = AF_UNIX};
@@ -46,6 +56,9 @@ int sl_listener_open(const char *path, int *ret_fd, struct sl_error *error)
                 return sl_error_set(
                         error, ENAMETOOLONG, "socket path \"%s\": at most %zu bytes", path, sizeof(beside.sun_path) - 2);
         sl_socket_set_passing(fd, false);
+        r = check_place(path, error);
+        if (r < 0)
+                return r;
         r = listen_beside(fd, &beside, error);
         if (r == 0 && rename(beside.sun_path, path) < 0)
                 r = sl_error_set(error, errno, "cannot put the socket at \"%s\": %s", path, strerror(errno));

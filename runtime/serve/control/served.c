@@ -76,7 +76,7 @@ void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *s
         const struct sl_ensemble *ensemble = served->ensemble;
 
         snprintf(model.name, sizeof(model.name), "%s", served->own.name);
-        if (!served->own.spec.path)
+        if (!served->own.spec.path && served->own.spec.n_members)
                 model.flags |= SL_MODEL_ENSEMBLE;
         if (served->state == SL_SERVED_FAILED)
                 memcpy(model.reason, served->why, sizeof(model.reason));
