@@ -127,7 +127,7 @@ static int parse_gpu(const char *text, struct sl_cuda_figures *ret_figures, char
         }
         if (sl_cuda_figures_parse(file ? held : text, ret_figures))
                 return 0;
-        snprintf(ret_wish, SL_WISH_BYTES, "neither auto nor h100 nor h200 nor a file with all figures of a GPU, as JSON");
+        snprintf(ret_wish, SL_WISH_BYTES, "not auto, h100, h200 or a file with all figures of a GPU, as JSON");
         return -EINVAL;
 }
 

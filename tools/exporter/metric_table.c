@@ -43,7 +43,7 @@ static_assert(SL_STAGES == 6, "each stage has a row");
 const struct metric metric_table[] = {
         {ROW(EXPORTER, INFO, ONE, "exporter_build", "The exporter's version.")},
 
-        {ROW(UP, GAUGE, ONE, "up", "1 while the runtime lives. 0: it is gone, and all else that is said of it is its last state."),
+        {ROW(UP, GAUGE, ONE, "up", "1 while the runtime lives. 0: it is gone, or its page may not be read; what else is said of it is its last state."),
                 FACT(up, "the lock of its writer")},
 
         {ROW(RUNTIME, GAUGE, SECONDS, "start_time_seconds", "When the runtime started, in seconds since 1970."),

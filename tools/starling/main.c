@@ -40,7 +40,7 @@ int complain(int status, const char *command, const char *format, ...)
         va_start(args, format);
         vsnprintf(text, sizeof(text), format, args);
         va_end(args);
-        fprintf(stderr, "starling %s: %s\n", command, text);
+        fprintf(stderr, "starling%s%s: %s\n", *command ? " " : "", command, text);
         return status;
 }
 
