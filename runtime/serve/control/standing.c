@@ -23,7 +23,7 @@ void sl_standing_count(struct sl_registry *r, struct sl_served *served, struct s
 
 static enum sl_stats_model_kind kind_of(const struct sl_served *served)
 {
-        if (!served->own.spec.path)
+        if (!served->own.spec.path && served->own.spec.n_members)
                 return SL_STATS_MODEL_ENSEMBLE;
         if (served->is_shape)
                 return SL_STATS_MODEL_SIZES;
