@@ -136,8 +136,10 @@ Test(import_triton, what_has_no_counterpart_is_named_with_its_line)
                   "default_model_filename: 'net.onnx'\n"
                   "zebra: 1\n");
         expect_note("1: sequence_batching: no counterpart");
-        expect_note("2: preferred_batch_size: ");
-        expect_note("3: max_queue_delay_microseconds: ");
+        expect_note("2: preferred_batch_size: a free worker takes what waits, up to batch_max. Triton's: batching: triton, "
+                    "batching_sizes");
+        expect_note("3: max_queue_delay_microseconds: no worker waits for more while it could compute. Triton's: batching: triton, "
+                    "batching_delay_us");
         expect_note("4: kind: workers run on CPU cores, unless device in config.yaml names a GPU");
         expect_note("4: gpus: device: [gpu:N, ...] names GPUs");
         expect_note("5: reshape: ");

@@ -221,11 +221,16 @@ static int take_batching(struct translation *t, const struct pbtxt_field *batchi
                 else if (strstr(field->name, "priority"))
                         note(t, field, "a priority, 0 to 3, goes with each request");
                 else if (!strcmp(field->name, "preserve_ordering"))
-                        note(t, field, "requests of one queue pair complete as they are done; each carries its user_data");
+                        note(t, field,
+                                "requests of one queue pair complete as they are done; each carries its user_data. Triton's: "
+                                "batching: triton, "
+                                "batching_in_order: yes");
                 else if (!strcmp(field->name, "max_queue_delay_microseconds"))
-                        note(t, field, "no worker waits for more while it could compute");
+                        note(t, field,
+                                "no worker waits for more while it could compute. Triton's: batching: triton, batching_delay_us");
                 else
-                        note(t, field, "a free worker takes what waits, up to batch_max");
+                        note(t, field,
+                                "a free worker takes what waits, up to batch_max. Triton's: batching: triton, batching_sizes");
         }
         return 0;
 }
