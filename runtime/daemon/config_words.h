@@ -21,7 +21,7 @@
         X("access", "Who may attach, as what: a user (\"alice\", 1000), a group (\"@video\"), or \"*\" for everybody. The "        \
                     "runtime's own user and root always may.")                                                                     \
         X("access.allow", "Clients, which submit requests.")                                                                       \
-        X("access.admins", "Administrators, which load, unload and reload; \"*\" is refused.")                                     \
+        X("access.admins", "Administrators, which load, unload, reload and apply; \"*\" is refused.")                              \
         X("access.readers", "Readers of the catalogue and of the statistics, which clients may read as well.")                     \
         X("model_defaults", "The keys of a model, but ensemble, for models that do not say otherwise.")                            \
         X("limits", "What clients together, one client and one user may take.")                                                    \
