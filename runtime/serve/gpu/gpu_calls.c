@@ -19,6 +19,13 @@ int sl_gpu_calls_refuse(void)
                 SL_CALL(kcmp),
                 SL_CALL(pidfd_getfd),
                 SL_CALL(pidfd_send_signal),
+                SL_CALL(process_madvise),
+                /* by number; 0 is the caller. Scheduling goes by the numbers of threads, which are this process's own as well */
+                SL_CALL_WITH(prlimit64, SL_ARG_IS_NOT(0, 0)),
+                SL_CALL_WITH(migrate_pages, SL_ARG_IS_NOT(0, 0)),
+                SL_CALL_WITH(move_pages, SL_ARG_IS_NOT(0, 0)),
+                SL_CALL_WITH(setpriority, SL_ARG_IS_NOT(1, 0)),
+                SL_CALL_WITH(ioprio_set, SL_ARG_IS_NOT(1, 0)),
                 /* what is mounted */
                 SL_CALL(mount),
                 SL_CALL(umount2),

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -45,13 +46,30 @@ static int try_others(void)
                 return 7;
         if (!is_refused(unshare(0)))
                 return 8;
+        if (!is_refused(prlimit(getppid(), RLIMIT_NOFILE, NULL, NULL)))
+                return 9;
+        if (!is_refused(syscall(SYS_migrate_pages, getppid(), 0, NULL, NULL)))
+                return 10;
+        if (!is_refused(syscall(SYS_move_pages, getppid(), 0, NULL, NULL, NULL, 0)))
+                return 11;
+        if (!is_refused(setpriority(PRIO_PROCESS, (id_t)getppid(), 19)))
+                return 12;
+        if (!is_refused(syscall(SYS_ioprio_set, 1, getppid(), 0)))
+                return 13;
+        if (!is_refused(syscall(SYS_process_madvise, -1, NULL, 0, 0, 0)))
+                return 14;
         return 0;
 }
 
 static int try_own(void)
 {
+        struct rlimit limit;
         int pair[2];
 
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || setrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return 25;
+        if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) < 0)
+                return 26;
         if (kill(getpid(), 0) < 0 || raise(SIGCONT) != 0)
                 return 21;
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 || socket(AF_UNIX, SOCK_SEQPACKET, 0) < 0)
