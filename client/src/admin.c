@@ -17,17 +17,25 @@ static int ask(struct starling_client *client, const struct sl_message *question
         return sl_connection_ask(&client->connection, question, -1, SL_MESSAGE_DONE, &answer, &fd, error);
 }
 
-/* @model: "*" for no particular one. */
-static int check(struct starling_client *client, const char *model, struct sl_error *error)
+static int check_role(struct starling_client *client, const char *model, struct sl_error *error)
 {
-        size_t length = model ? strlen(model) : 0;
-
         if (sl_forked(&client->fork))
                 return sl_error_set(error, ECHILD, "%s", starling_strerror(-ECHILD));
         if (client->connection.role != SL_ROLE_ADMIN)
-                return sl_error_set(error, EPERM, "model \"%.80s\": this client did not connect as administrator", model ? model : "");
+                return sl_error_set(error, EPERM, "model \"%.80s\": this client did not connect as administrator", model);
+        return 0;
+}
+
+static int check(struct starling_client *client, const char *name, struct sl_error *error)
+{
+        const char *model = name ? name : "";
+        size_t length = strlen(model);
+        int r = check_role(client, model, error);
+
+        if (r < 0)
+                return r;
         if (length == 0 || length >= SL_MODEL_NAME_BYTES)
-                return sl_error_set(error, EINVAL, "model \"%.80s\": a name has 1 to %u bytes, this one %zu", model ? model : "",
+                return sl_error_set(error, EINVAL, "model \"%.80s\": a name has 1 to %u bytes, this one %zu", model,
                         SL_MODEL_NAME_BYTES - 1, length);
         return 0;
 }
@@ -94,7 +102,7 @@ static int apply(struct starling_client *client, const struct starling_allotment
 int starling_admin_apply(
         struct starling_client *client, const struct starling_allotment *allotments, uint32_t n, struct starling_error *error)
 {
-        int r = check(client, "*", sl_error_of(error));
+        int r = check_role(client, "", sl_error_of(error));
 
         for (uint32_t i = 0; i < n && r == 0; i++)
                 r = check_allotment(client, &allotments[i], sl_error_of(error));

@@ -223,8 +223,7 @@ static int take_batching(struct translation *t, const struct pbtxt_field *batchi
                 else if (!strcmp(field->name, "preserve_ordering"))
                         note(t, field,
                                 "requests of one queue pair complete as they are done; each carries its user_data. Triton's: "
-                                "batching: triton, "
-                                "batching_in_order: yes");
+                                "batching: triton, batching_in_order: yes");
                 else if (!strcmp(field->name, "max_queue_delay_microseconds"))
                         note(t, field,
                                 "no worker waits for more while it could compute. Triton's: batching: triton, batching_delay_us");

@@ -314,19 +314,7 @@ bool sl_call_grow(struct call *call, uint64_t bytes_needed)
 
 /* ---- the request ---- */
 
-/* A number that a C field takes, as ctypes would; starling.request has the words for what is none. */
-static int take_number(struct state *state, PyObject *value, uint64_t *ret_number)
-{
-        PyObject *number = PyLong_Check(value) ? Py_NewRef(value) : PyObject_CallFunctionObjArgs(state->number, value, NULL);
-
-        if (!number)
-                return -1;
-        *ret_number = PyLong_AsUnsignedLongLongMask(number);
-        Py_DECREF(number);
-        return PyErr_Occurred() ? -1 : 0;
-}
-
-/* One that the field has no room for is refused as starling.request does it: C would read another. */
+/* A number that a C field has room for, as starling.request says it, which has the words for what is none. */
 static int take_field(struct state *state, const char *name, PyObject *value, uint64_t most, uint64_t *ret_number)
 {
         PyObject *number = PyLong_Check(value) ? Py_NewRef(value) : PyObject_CallFunctionObjArgs(state->number, value, NULL);
@@ -358,7 +346,7 @@ static int take_deadline(struct call *call, PyObject *timeout)
         }
         if (ns == 0) {
                 PyObject *number = PyObject_CallFunctionObjArgs(state->nanoseconds, timeout, NULL);
-                int r = number ? take_number(state, number, &ns) : -1;
+                int r = number ? take_field(state, "timeout", number, UINT64_MAX, &ns) : -1;
 
                 Py_XDECREF(number);
                 if (r < 0)

@@ -5,7 +5,6 @@ import asyncio
 import atexit
 import ctypes
 import errno
-import operator
 import os
 import threading
 import weakref
@@ -18,6 +17,7 @@ from .errors import TooSmall, error_of
 from .futures import Reaper
 from .gate import Alone
 from .loops import LoopLine
+from .request import field
 
 #: One line of a listing: `state` is "loading", "ready", "draining" or "failed".
 Entry = namedtuple("Entry", "name version state ensemble")
@@ -83,14 +83,6 @@ def _name(text):
     return _without_nul(text.encode())
 
 
-def _number(name, value, bits=32):
-    """C would read another one, without what is beyond its bits."""
-    number = operator.index(value)
-    if not 0 <= number < 1 << bits:
-        raise ValueError(f"{name} is {number}, wants 0 to {(1 << bits) - 1}")
-    return number
-
-
 def _without_nul(text):
     """C would read another text, up to it."""
     if b"\0" in text:
@@ -136,10 +128,10 @@ class Client:
             runtime=_bytes(runtime),
             label=_bytes(label),
             role=library.ROLES[role],
-            queue_pairs=_number("queue_pairs", queue_pairs),
-            queue_depth=_number("queue_depth", queue_depth),
-            tensors_per_request=_number("tensors_per_request", tensors_per_request),
-            arena_bytes=_number("arena_bytes", arena_bytes, bits=64),
+            queue_pairs=field("queue_pairs", queue_pairs, 32),
+            queue_depth=field("queue_depth", queue_depth, 32),
+            tensors_per_request=field("tensors_per_request", tensors_per_request, 32),
+            arena_bytes=field("arena_bytes", arena_bytes, 64),
             timeout_ns=_nanoseconds(timeout),
         )
         handle, error = ctypes.c_void_p(), library.Error()
@@ -378,5 +370,5 @@ class Client:
 
         Returns when the old workers have left. None: as the configuration says.
         """
-        rows = [library.Allotment(_name(model), _name(device), _number("batch", batch)) for model, device, batch in allotments or []]
+        rows = [library.Allotment(_name(model), _name(device), field("batch", batch, 32)) for model, device, batch in allotments or []]
         self._administer(self._library.admin_apply, (library.Allotment * len(rows))(*rows), len(rows))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_fetch.h"
 
+#include "backend.h"
 #include "base/background.h"
 #include "base/cleanup.h"
 #include "base/thread.h"
@@ -50,11 +51,21 @@ static void search_cache(struct sl_plan_fetch *fetch)
         (void)sl_plan_cache_find(cache, &found->key, found->base, &found->plan, &found->error); /* The text is enough. */
 }
 
+/* Other sizes are derived from it, or what a GPU finds out about it is kept: the control thread will ask what plan it is. */
+static bool is_identified(const struct sl_plan_fetch *fetch)
+{
+        const struct sl_backend *backend = sl_backend_find(sl_plan_info(fetch->found.plan)->backend);
+
+        return fetch->options.sized || (backend && backend->runner && backend->runner->memory);
+}
+
 static void open_compiled(struct sl_plan_fetch *fetch)
 {
         struct sl_plan_found *found = &fetch->found;
 
         found->status = sl_plan_open_on(fetch->options.plan_fd, found->base, &found->plan, &found->error);
+        if (found->status == 0 && is_identified(fetch))
+                (void)sl_plan_identity(found->plan); /* which is known from now on */
 }
 
 static void *fetch_main(void *context)
