@@ -471,6 +471,41 @@ Test(hangs, a_worker_that_hangs_ends_as_one_that_crashes)
         world_stop(&world);
 }
 
+static void stop_workers(void)
+{
+        pid_t pids[WORKERS_MAX];
+
+        for (uint32_t n = find_workers(pids); n-- > 0;)
+                kill(pids[n], SIGSTOP);
+}
+
+/* One worker more or less at each round, so that some are stopped while they are to leave. */
+Test(hangs, a_worker_that_hangs_while_it_leaves_ends_as_one_that_stays)
+{
+        struct starling_client *admin;
+        struct guest guest;
+        char config[96];
+
+        world_copy_model(&world, "lenet", "own", "isolation: process\nhang_ms: 100\ninstances: 2\n");
+        world_start(&world);
+        guest_enter(&guest, "own");
+        admin = world_connect(&world, STARLING_ROLE_ADMIN);
+        guest.cause = "its process was killed, as it answered nothing for";
+        for (uint32_t round = 0; round < 20; round++) {
+                guest_submit(&guest);
+                world_pause_us(digits_random(&guest.seed, 300));
+                stop_workers();
+                snprintf(config, sizeof(config), "isolation: process\nhang_ms: 100\ninstances: %u\n", 1 + round % 2);
+                world_add_model_config(&world, "own", config);
+                cr_assert_eq(starling_admin_reload(admin, "own", NULL), 0, "%s", world_log(&world));
+                wait_until_back(&guest);
+        }
+        cr_expect_gt(guest.lost, 0, "no stop has met a request that had begun");
+        starling_close(admin);
+        starling_close(guest.client);
+        world_stop(&world);
+}
+
 /* Stops the first worker that is seen before it is ready. Return: false: it was ready by then. */
 static bool stop_while_it_starts(void)
 {

@@ -31,9 +31,6 @@
 #define RELIEF_STEP_NS     (100 * SL_NS_PER_MS)
 #define RELIEF_STEP_MAX_NS SL_NS_PER_SECOND
 
-/* A process that leaves for so long hangs. */
-#define LEAVING_MAX_NS (60 * SL_NS_PER_SECOND)
-
 int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew)
 {
         struct sl_crew *crew = calloc(1, sizeof(*crew));
@@ -280,7 +277,6 @@ static void command(const struct sl_crew *crew, enum sl_command_kind kind, struc
 static void begin_leaving(const struct sl_crew *crew, struct sl_crew_worker *worker)
 {
         worker->state = SL_CREW_LEAVING;
-        worker->leaving_ns = sl_clock_ns();
         sl_seat_show(worker->seat, SL_STATS_WORKER_LEAVING);
         command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
 }
@@ -474,16 +470,12 @@ static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns
         struct sl_crew_worker *worker = &crew->workers[i];
         int32_t state = sl_executor_started(worker->executor);
 
-        if (worker->state == SL_CREW_LEAVING) {
-                if (now_ns - worker->leaving_ns > LEAVING_MAX_NS)
-                        sl_process_executor_kill(worker->executor);
-        } else if (state < 0 && !undoes_change(crew, i)) {
+        if (worker->state != SL_CREW_LEAVING && state < 0 && !undoes_change(crew, i))
                 relieve_worker(crew, i, now_ns);
-        } else if (state == SL_EXECUTOR_READY && worker->state == SL_CREW_STARTING) {
+        else if (worker->state == SL_CREW_STARTING && state == SL_EXECUTOR_READY)
                 enlist_worker(crew, i);
-        } else if (state >= 0 && crew->options.hang_ns) {
+        else if (state >= 0 && crew->options.hang_ns)
                 return sl_process_executor_look(worker->executor, crew->options.hang_ns, now_ns);
-        }
         return UINT64_MAX;
 }
 

@@ -90,8 +90,7 @@ struct sl_crew {
         struct sl_crew_worker {
                 enum sl_crew_state state;
                 struct sl_worker_wish wish;
-                uint64_t bytes;      /* promised when it started: the cores, and so its team, may be others by now */
-                uint64_t leaving_ns; /* since when */
+                uint64_t bytes; /* promised when it started: the cores, and so its team, may be others by now */
                 struct sl_executor *executor;
                 struct sl_let *let;
                 struct sl_worker_stats *seat; /* NULL: vacant, for the one that follows */
@@ -150,8 +149,8 @@ bool sl_crew_is_starting(const struct sl_crew *crew);
 bool sl_crew_is_changing(const struct sl_crew *crew);
 
 /*
- * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that hang or do not
- * come to leave are killed, and others start in their place: at once where the last one has answered anything, else later and
+ * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that hang are
+ * killed, also while they leave, and others start in their place: at once where the last one has answered anything, else later and
  * later, while the dispatcher says to those who wait for the model what it is (MODEL_DOWN). Return: when to ask again,
  * CLOCK_MONOTONIC; UINT64_MAX: nobody is due.
  */
