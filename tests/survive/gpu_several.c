@@ -262,6 +262,26 @@ Test(gpu_several, that_are_all_leave_out_what_cannot_be_used)
         leave();
 }
 
+/* Nor for its turn to compile. */
+Test(gpu_several, of_which_one_says_nothing_hold_up_no_load_of_others)
+{
+        uint64_t begun_ns = sl_clock_ns();
+
+        setenv("FAKE_CUDA_ONLY", "1", 1);
+        setenv("FAKE_CUDA_MUTE", "1", 1);
+        world_configure(&world, "compile: {jobs: 1}\n");
+        world_copy_model(&world, "lenet", "a", "device: gpu:1\nbatch_max: 4\nhang_ms: 1500\n");
+        world_copy_model(&world, "lenet", "b", "batch_max: 4\n");
+        world_launch(&world);
+        world_expect_log(&world, "event=model-ready model=b");
+        cr_expect_lt(sl_clock_ns() - begun_ns, 12 * SL_NS_PER_SECOND, "it waited for a");
+        cr_expect_eq(world_count_log(&world, "event=model-failed model=a"), 0, "%s", world_log(&world));
+        world_expect_log(&world, "event=ready failed_models=1");
+        world_stop(&world);
+        unsetenv("FAKE_CUDA_ONLY");
+        unsetenv("FAKE_CUDA_MUTE");
+}
+
 /* What was named is wanted: one line says which of it is not there. */
 Test(gpu_several, that_are_named_are_all_wanted)
 {

@@ -42,6 +42,7 @@
 struct sl_load {
         struct sl_load_options options;
         enum sl_load_state state;
+        uint64_t waits_ns;                  /* since when, of one that waits for a process */
         struct sl_plan_fetch *fetch;        /* while SEARCHING, and OPENING */
         int plan_fd;                        /* while OPENING: of what has been compiled; else -1 */
         struct sl_compilation *compilation; /* while COMPILING */
@@ -306,6 +307,7 @@ static int start(struct sl_load *load, struct sl_error *error)
         load->model->info = sl_plan_info(load->model->plan);
         say_what_is_shared(load);
         load->state = SL_LOAD_STARTING;
+        load->waits_ns = sl_clock_ns();
         return r < 0 || !load->model->info->n_batches ? r : make_crew(load, error);
 }
 
@@ -417,6 +419,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
 static int ask_gpus(struct sl_load *load, struct sl_error *error)
 {
         load->state = SL_LOAD_ASKING;
+        load->waits_ns = sl_clock_ns();
         return sl_gpu_asks_begin(&load->asks, sl_supervisor_gpu_hosts(load->options.supervisor),
                 load->options.runtime->compile_program, &load->workers, load->hang_ms * SL_PROCESS_START_HANGS * SL_NS_PER_MS,
                 error);
@@ -665,6 +668,18 @@ uint64_t sl_load_due_ns(const struct sl_load *load)
         if (load->state == SL_LOAD_ASKING)
                 return sl_gpu_asks_due_ns(&load->asks);
         return load->state == SL_LOAD_STARTING && load->model->crew ? load->model->crew->starting_due_ns : UINT64_MAX;
+}
+
+bool sl_load_is_asking(const struct sl_load *load)
+{
+        return load->state == SL_LOAD_ASKING;
+}
+
+uint64_t sl_load_waits_since(const struct sl_load *load)
+{
+        bool starts = load->state == SL_LOAD_STARTING && load->own_process;
+
+        return starts || sl_load_is_asking(load) ? load->waits_ns : UINT64_MAX;
 }
 
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)

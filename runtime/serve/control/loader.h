@@ -61,6 +61,10 @@ int sl_load_fd(const struct sl_load *load);
 /* When it is to be advanced whatever its fd says, by sl_clock_ns(); UINT64_MAX: never. */
 uint64_t sl_load_due_ns(const struct sl_load *load);
 
+/* Whether it asks its GPUs; since when it has waited for a process to say anything, by sl_clock_ns(), UINT64_MAX: it does not. */
+bool sl_load_is_asking(const struct sl_load *load);
+uint64_t sl_load_waits_since(const struct sl_load *load);
+
 /* Goes as far as it can without waiting. The text says why it FAILED. */
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error);
 

@@ -16,6 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* A process that hangs while it starts is waited for for minutes, by its own model alone. */
+#define ASIDE_NS SL_NS_PER_SECOND
+
 /* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
 static const struct sl_served *find_twin(const struct sl_registry *r, const struct sl_served *served)
 {
@@ -146,11 +149,32 @@ static void model_ready(struct sl_registry *r, struct sl_served *served)
         sl_serving_fail(r, served, result, error.text);
 }
 
+/* How many compile at once is promised; who has stepped aside before that comes back when there is room. */
+static bool may_go_on(struct sl_registry *r, struct sl_served *served)
+{
+        if (!sl_loads_wants_turn(served))
+                return true;
+        if (r->loads >= r->options.runtime->compile_jobs)
+                return false;
+        served->aside = false;
+        r->loads++;
+        return true;
+}
+
+static void end_turn(struct sl_registry *r, struct sl_served *served)
+{
+        if (!served->aside)
+                r->loads--;
+        served->aside = false;
+}
+
 void sl_loads_advance(struct sl_registry *r, struct sl_served *served)
 {
         struct sl_error error;
         int result = -EIO;
 
+        if (!may_go_on(r, served))
+                return;
         switch (sl_load_advance(served->load, &error)) {
         case SL_LOAD_ASKING:
         case SL_LOAD_SEARCHING:
@@ -163,7 +187,7 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *served)
         case SL_LOAD_STARTING:
                 return;
         case SL_LOAD_READY:
-                r->loads--;
+                end_turn(r, served);
                 count_again(r, served);
                 model_ready(r, served);
                 return;
@@ -171,14 +195,17 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *served)
                 result = sl_load_status(served->load);
                 break;
         }
-        r->loads--;
+        end_turn(r, served);
         sl_serving_fail(r, served, result, error.text);
 }
 
 void sl_loads_cancel(struct sl_registry *r, struct sl_served *served)
 {
-        if (served->load && !served->compiled)
+        if (!served->load)
+                return;
+        if (!served->compiled)
                 sl_wait_unwatch(r->options.wait, token_of(served));
+        end_turn(r, served);
         served->load = sl_load_free(served->load);
 }
 
@@ -193,9 +220,35 @@ void sl_loads_compiled(struct sl_registry *r, uint64_t token)
         sl_loads_advance(r, served);
 }
 
+static uint64_t aside_due_ns(const struct sl_served *served)
+{
+        uint64_t since_ns = served->aside ? UINT64_MAX : sl_load_waits_since(served->load);
+
+        return since_ns == UINT64_MAX ? UINT64_MAX : since_ns + ASIDE_NS;
+}
+
+void sl_loads_step_aside(struct sl_registry *r, struct sl_served *served, uint64_t now_ns)
+{
+        if (!served->load || aside_due_ns(served) > now_ns)
+                return;
+        served->aside = true;
+        r->loads--;
+}
+
+bool sl_loads_wants_turn(const struct sl_served *served)
+{
+        return served->load && served->aside && served->compiled && sl_load_is_asking(served->load);
+}
+
 uint64_t sl_loads_look(struct sl_registry *r, struct sl_served *served, uint64_t now_ns)
 {
+        uint64_t due_ns, aside_ns;
+
         if (served->load && !served->compiled && sl_load_due_ns(served->load) <= now_ns)
                 sl_loads_compiled(r, token_of(served));
-        return served->load ? sl_load_due_ns(served->load) : UINT64_MAX;
+        if (!served->load || sl_loads_wants_turn(served))
+                return UINT64_MAX;
+        due_ns = sl_load_due_ns(served->load);
+        aside_ns = aside_due_ns(served);
+        return due_ns < aside_ns ? due_ns : aside_ns;
 }

@@ -27,6 +27,12 @@ void sl_loads_start(struct sl_registry *registry, struct sl_served *served);
 void sl_loads_advance(struct sl_registry *registry, struct sl_served *served);
 void sl_loads_compiled(struct sl_registry *registry, uint64_t token);
 
+/* One that has waited for a process so long that others may go ahead of it does not count as under way. */
+void sl_loads_step_aside(struct sl_registry *registry, struct sl_served *served, uint64_t now_ns);
+
+/* It need wait no longer, but for its turn to find or make its plan. */
+bool sl_loads_wants_turn(const struct sl_served *served);
+
 /* Goes on with one that is due. Return: when it is the next time, by sl_clock_ns(); UINT64_MAX: never. */
 uint64_t sl_loads_look(struct sl_registry *registry, struct sl_served *served, uint64_t now_ns);
 

@@ -116,8 +116,21 @@ static struct sl_served *next_to_load(struct sl_registry *r)
         return next;
 }
 
+/* Who waits for a process that starts lets others go ahead, and has its turn again before anybody new. */
+static void take_turns(struct sl_registry *r)
+{
+        uint64_t now_ns = sl_clock_ns();
+
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                sl_loads_step_aside(r, &r->served[i], now_ns);
+                if (sl_loads_wants_turn(&r->served[i]))
+                        sl_loads_advance(r, &r->served[i]);
+        }
+}
+
 static void start_loads(struct sl_registry *r)
 {
+        take_turns(r);
         while (r->loads < r->options.runtime->compile_jobs) {
                 struct sl_served *served;
                 struct sl_account *account;

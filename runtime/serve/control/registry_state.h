@@ -29,7 +29,7 @@ struct sl_configured {
 struct sl_registry {
         struct sl_registry_options options;
         struct sl_served served[SL_CATALOGUE_MODELS];
-        uint32_t loads;        /* under way */
+        uint32_t loads;        /* under way, without those aside */
         uint32_t load_numbers; /* given so far */
         uint64_t load_turn;    /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;

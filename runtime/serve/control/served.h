@@ -48,6 +48,7 @@ struct sl_served {
         uint32_t load_number;         /* of the stage of that load: no two have the same */
         uint64_t load_ns;             /* when it began */
         bool compiled;                /* of the load: its fd is no longer watched */
+        bool aside;                   /* of the load: it waits for a process, and others go ahead */
         bool look_again;              /* the repository has said something else of it meanwhile */
         uint64_t asker;
         char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED; else why its last load failed, or "" */

@@ -250,10 +250,7 @@ void sl_sizes_unwanted(struct sl_registry *r, const struct sl_ensemble *ensemble
 /* What is still being loaded is of no use to the model that comes, and in the way of the sizes that it will want. */
 static void withdraw_size(struct sl_registry *r, struct sl_served *served)
 {
-        if (served->load) {
-                r->loads--;
-                sl_loads_cancel(r, served);
-        }
+        sl_loads_cancel(r, served);
         if (!served->ensemble)
                 sl_serving_clear(r, served);
         else if (served->state == SL_SERVED_READY)
