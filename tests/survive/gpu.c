@@ -379,6 +379,35 @@ Test(fake_gpu, whose_process_hangs_is_killed_and_comes_back)
         world_stop(&world);
 }
 
+/* Whoever comes when it has just died, before anybody has heard of that, gets another one. */
+Test(fake_gpu, whose_process_has_just_died_takes_no_model)
+{
+        struct gpu_guest guest;
+        char name[16];
+
+        gpu_use_fake(&world);
+        world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 2\n");
+        world_start(&world);
+        gpu_guest_enter(&guest, &world, &data);
+        for (int round = 0; round < 5; round++) {
+                pid_t pid;
+
+                gpu_guest_expect_back(&guest, "a");
+                cr_assert_eq(gpu_count_processes(&world, &pid), 1);
+                cr_assert_eq(kill(world.pid, SIGSTOP), 0);
+                snprintf(name, sizeof(name), "b%d", round);
+                world_copy_model(&world, "lenet", name, "device: gpu:0\nbatch_max: 2\n");
+                cr_assert_eq(kill(pid, SIGKILL), 0);
+                cr_assert_eq(kill(world.pid, SIGHUP), 0);
+                world_pause_us(20000);
+                cr_assert_eq(kill(world.pid, SIGCONT), 0);
+                gpu_guest_expect_back(&guest, name);
+        }
+        cr_expect_eq(world_count_log(&world, "event=model-failed"), 0, "%s", world_log(&world));
+        gpu_guest_leave(&guest);
+        world_stop(&world);
+}
+
 Test(fake_gpu, answers_many_at_once)
 {
         gpu_use_fake(&world);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ struct sl_gpu_host {
         uint32_t gpu, holders;
         int socket_fd, pid_fd;
         pid_t pid;
-        bool ended; /* it has, or has been killed */
+        bool ended;          /* it has, or has been killed */
+        _Atomic bool killed; /* it is about to end; relaxed: who sees it late hears of the end as the others do */
         bool reaped;
         siginfo_t status;
         char why_lost[SL_FAULT_BYTES]; /* "": nobody has said that it is */
@@ -62,8 +64,9 @@ static int spawn_host(struct sl_gpu_host *host, const char *program, struct sl_e
                        : 0;
 }
 
-void sl_gpu_host_kill(const struct sl_gpu_host *host)
+void sl_gpu_host_kill(struct sl_gpu_host *host)
 {
+        atomic_store_explicit(&host->killed, true, memory_order_relaxed);
         if (host->pid_fd >= 0)
                 (void)syscall(SYS_pidfd_send_signal, host->pid_fd, SIGKILL, NULL, 0);
         else if (host->pid) /* it could not be watched, and nobody else knows it */
@@ -154,6 +157,20 @@ static void bury(struct sl_gpu_hosts *hosts)
         }
 }
 
+/* Its workers may not have heard of it yet. A process that dies closes its socket before it has ended. */
+static bool is_dead(struct sl_gpu_host *host)
+{
+        struct pollfd ends[] = {{.fd = host->pid_fd, .events = POLLIN}, {.fd = host->socket_fd}};
+        siginfo_t status;
+
+        if (host->ended || atomic_load_explicit(&host->killed, memory_order_relaxed))
+                return true;
+        if (poll(ends, 2, 0) <= 0)
+                return false;
+        sl_gpu_host_end(host, &status);
+        return true;
+}
+
 int sl_gpu_host_hold(
         struct sl_gpu_hosts *hosts, uint32_t gpu, const char *program, struct sl_gpu_host **ret_host, struct sl_error *error)
 {
@@ -161,7 +178,7 @@ int sl_gpu_host_hold(
         int r;
 
         bury(hosts);
-        while (host && (host->gpu != gpu || host->ended))
+        while (host && (host->gpu != gpu || is_dead(host)))
                 host = host->next;
         if (host) {
                 host->holders++;

@@ -22,7 +22,10 @@ struct sl_gpu_hosts {
         struct sl_gpu_host *dying; /* that nobody holds, and that have not ended after they were killed: they wait in the driver */
 };
 
-/* The process of GPU @gpu, held once more. @program: as of a process executor. Return: 0; -errno with a text. */
+/*
+ * The process of GPU @gpu, held once more; one that has died, or was killed, is nobody's any more who comes now. @program: as of a
+ * process executor. Return: 0; -errno with a text.
+ */
 int sl_gpu_host_hold(
         struct sl_gpu_hosts *hosts, uint32_t gpu, const char *program, struct sl_gpu_host **ret_host, struct sl_error *error);
 
@@ -45,8 +48,8 @@ int sl_gpu_host_ask(struct sl_gpu_host *host, int *ret_fd, struct sl_error *erro
 int sl_gpu_host_answer(
         struct sl_gpu_host *host, int fd, uint32_t *ret_n_gpus, struct sl_cuda_figures *ret_figures, struct sl_error *error);
 
-/* Soon afterwards its workers hear that it has ended. */
-void sl_gpu_host_kill(const struct sl_gpu_host *host);
+/* Soon afterwards its workers hear that it has ended. Nobody gets it any more. */
+void sl_gpu_host_kill(struct sl_gpu_host *host);
 
 /*
  * It has ended, or is killed now: how. Nobody gets it any more. One that waits in the driver and does not end at once is let be, as
