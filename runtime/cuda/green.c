@@ -8,8 +8,10 @@
 
 struct sl_green {
         struct sl_greens *greens;
+        struct sl_green *next;
         CUgreenCtx context;
-        struct sl_let_atoms atoms; /* its own; retired, what it had */
+        uint64_t all;              /* the atoms of its context, by bits */
+        struct sl_let_atoms atoms; /* those of them that are its own; retired, that were */
         uint32_t n_processors, n_streams;
         bool dropped, retired;
 };
@@ -83,28 +85,51 @@ int sl_green_new(struct sl_greens *greens, uint32_t percent, struct sl_green **r
                 return r;
         }
         greens->map = map;
+        green->all = green->atoms.atoms;
+        green->next = greens->first;
+        greens->first = green;
         *ret_green = green;
         return 0;
 }
 
+/* Those that were restored without some of what was given back have it for themselves again. */
+static void give_back(struct sl_greens *greens, struct sl_let_atoms atoms)
+{
+        sl_let_map_give_back(&greens->map, atoms);
+        for (struct sl_green *green = greens->first; green; green = green->next)
+                if (!green->retired)
+                        green->atoms.atoms |= sl_let_map_take_again(&greens->map, (struct sl_let_atoms){.atoms = green->all}).atoms;
+}
+
 void sl_green_retire(struct sl_green *green)
 {
-        sl_let_map_give_back(&green->greens->map, green->atoms);
         green->retired = true;
+        give_back(green->greens, green->atoms);
 }
 
 void sl_green_restore(struct sl_green *green)
 {
+        green->atoms.atoms = green->all;
         green->atoms = sl_let_map_take_again(&green->greens->map, green->atoms);
         green->retired = false;
+}
+
+static void unlink_green(struct sl_green *green)
+{
+        struct sl_green **at = &green->greens->first;
+
+        while (*at != green)
+                at = &(*at)->next;
+        *at = green->next;
 }
 
 static void end_when_unused(struct sl_green *green)
 {
         if (!green->dropped || green->n_streams)
                 return;
+        unlink_green(green);
         if (!green->retired)
-                sl_let_map_give_back(&green->greens->map, green->atoms);
+                give_back(green->greens, green->atoms);
         green->greens->device->driver->green_ctx_destroy(green->context);
         free(green);
 }

@@ -18,6 +18,7 @@ struct sl_green;
 struct sl_greens {
         const struct sl_cuda_device *device;
         struct sl_let_map map;
+        struct sl_green *first;                /* of all that there are */
         int least_priority, greatest_priority; /* of streams: the greatest has the lowest number */
         CUdevResource groups[SL_LET_ATOMS_MAX];
 };
@@ -31,7 +32,10 @@ int sl_green_new(struct sl_greens *greens, uint32_t percent, struct sl_green **r
 /* Other lets may have its atoms from now on; its streams keep them. */
 void sl_green_retire(struct sl_green *green);
 
-/* It has them for itself again, but for what others have taken meanwhile, which stays shared. Before: it was retired. */
+/*
+ * It has them for itself again, but for what others have taken meanwhile, which is shared until those give it back. Before: it was
+ * retired.
+ */
 void sl_green_restore(struct sl_green *green);
 
 /* Its owner makes no more streams on it. NULL is fine. Returns NULL. */

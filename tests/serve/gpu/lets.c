@@ -181,6 +181,27 @@ Test(lets, have_what_they_had_when_nothing_comes_of_a_change)
         leave(&other);
 }
 
+/* ... and is its own again when those are gone, even where it makes room once more meanwhile. */
+Test(lets, have_again_what_others_took_when_those_are_gone)
+{
+        struct worker a = come(1, 50, 0, 0), changed = come(1, 20, 1, 50), other = come(3, 80, 0, 0), next;
+        struct sl_gpu_claim *refused;
+
+        cr_expect_eq(other.groups, 13);
+        leave(&changed); /* the change has come to nothing */
+        changed = come(1, 10, 1, 50);
+        leave(&changed);
+        leave(&other);
+        cr_expect_eq(__builtin_popcountll(lets.greens.map.taken), 8, "who has stayed has its 50 %%");
+        refused = claim(4, 80, 0, 0);
+        expect_busy(refused);
+        sl_gpu_lets_release(&lets, refused);
+        next = come(4, 40, 0, 0);
+        cr_expect_eq(fake_cuda_stream_groups(next.stream) & fake_cuda_stream_groups(a.stream), 0);
+        leave(&next);
+        leave(&a);
+}
+
 /* Models come, change their lets one by one or at once, change their mind, and go: in the end nothing is taken. */
 Test(lets, come_and_go)
 {
