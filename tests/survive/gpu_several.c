@@ -640,3 +640,21 @@ Test(gpu_lets, of_several_models_change_together)
         }
         end_lets("gpu:0/30%", "gpu:0/70%", 0);
 }
+
+/* All of them make room, and one makes room for all. */
+Test(gpu_lets, of_several_sizes_become_one_and_come_back)
+{
+        const struct starling_allotment two[] = {{"a", "gpu:0/30%", 4}, {"a", "gpu:0/40%", 4}}, one[] = {{"a", "gpu:0/80%", 4}};
+        struct starling_error error = {""};
+
+        begin_lets("device: gpu:0/50%\nbatch_max: 4\n", "device: gpu:0/20%\nbatch_max: 4\n");
+        for (uint32_t round = 0; round < 3; round++) {
+                submit_all(a);
+                cr_assert_eq(apply(two, 2, &error), 0, "%s\n%s", error.text, world_log(&world));
+                cr_expect_eq(reap_all(), 0, "%s", reason);
+                submit_all(a);
+                cr_assert_eq(apply(one, 1, &error), 0, "%s\n%s", error.text, world_log(&world));
+                cr_expect_eq(reap_all(), 0, "%s", reason);
+        }
+        end_lets("gpu:0/80%", "gpu:0/20%", 0);
+}

@@ -219,21 +219,23 @@ static bool is_wanted_there(const struct sl_crew *crew, const struct sl_gpu_let 
         return false;
 }
 
-/* Who leaves when it has come: the crew that its own replaces, or those of its own on a let where nobody is wanted any more. */
+/* Who leaves when it has come: the crew that its own replaces, or those of its own on lets where nobody is wanted any more. */
 static struct sl_gpu_part gpu_part_of(const struct sl_crew *crew, const struct start *start)
 {
         const struct sl_gpu_let *let = &start->let->gpu;
         struct sl_gpu_part part = {.crew = crew->gpu_number, .percent = let->percent};
 
-        if (start->replaced && start->replaced->options.on_gpu)
+        if (start->replaced && start->replaced->options.on_gpu) {
                 part.replaced_crew = start->replaced->gpu_number;
-        for (uint32_t i = 0; i < crew->n && !part.replaced_crew; i++) {
+                return part;
+        }
+        for (uint32_t i = 0; i < crew->n; i++) {
                 const struct sl_gpu_let *other = &crew->workers[i].let->gpu;
 
                 if (other->gpu != let->gpu || other->percent == let->percent || is_wanted_there(crew, other))
                         continue;
                 part.replaced_crew = crew->gpu_number;
-                part.replaced_percent = other->percent;
+                sl_gpu_percents_add(&part.replaced_percents, other->percent);
         }
         return part;
 }

@@ -35,8 +35,7 @@ struct sl_gpu_claim *sl_gpu_lets_claim(struct sl_gpu_lets *lets, const struct sl
 static bool leaves(const struct sl_gpu_lets *lets, const struct sl_gpu_claim *claim)
 {
         for (const struct sl_gpu_claim *later = lets->newest; later != claim; later = later->older)
-                if (later->part.replaced_crew && later->part.replaced_crew == claim->part.crew &&
-                        (!later->part.replaced_percent || later->part.replaced_percent == claim->part.percent))
+                if (sl_gpu_part_replaces(&later->part, claim->part.crew, claim->part.percent))
                         return true;
         return false;
 }

@@ -44,10 +44,12 @@ struct worker {
 
 static struct sl_gpu_claim *claim(uint64_t crew, uint32_t percent, uint64_t replaced_crew, uint32_t replaced_percent)
 {
-        struct sl_gpu_claim *made = sl_gpu_lets_claim(&lets,
-                &(struct sl_gpu_part){
-                        .crew = crew, .percent = percent, .replaced_crew = replaced_crew, .replaced_percent = replaced_percent});
+        struct sl_gpu_part part = {.crew = crew, .percent = percent, .replaced_crew = replaced_crew};
+        struct sl_gpu_claim *made;
 
+        if (replaced_percent)
+                sl_gpu_percents_add(&part.replaced_percents, replaced_percent);
+        made = sl_gpu_lets_claim(&lets, &part);
         cr_assert_not_null(made);
         return made;
 }
