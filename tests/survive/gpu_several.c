@@ -606,7 +606,7 @@ Test(gpu_lets, that_find_no_room_stay)
 {
         begin_lets("device: gpu:0/60%\nbatch_max: 4\n", "device: gpu:0/40%\nbatch_max: 4\n");
         world_add_model_config(&world, "a", "device: gpu:0/70%\nbatch_max: 4\n");
-        expect_reload("a", -EIO, "70% of the device are");
+        expect_reload("a", -EIO, "a worker of batch 4 on gpu:0/70% cannot start: 70% of the device are");
         cr_expect_eq(world_count_log(&world, "event=workers-not-changed"), 1, "%s", world_log(&world));
         end_lets("gpu:0/60%", "gpu:0/40%", 1);
 }

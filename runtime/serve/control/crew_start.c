@@ -384,12 +384,13 @@ int sl_crew_start_some(struct sl_crew *crew, const struct sl_worker_wish *wishes
 int sl_crew_explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
-        uint32_t batch_max = sl_crew_limit_of(crew, crew->workers[i].wish.batch_size).batch_max;
+        const struct sl_worker_wish *wish = &crew->workers[i].wish;
+        uint32_t batch_max = sl_crew_limit_of(crew, wish->batch_size).batch_max;
 
         if (options->own_process)
-                return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted.n,
-                        sl_process_executor_why(crew->workers[i].executor));
+                return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "a worker of batch %u%s%s cannot start: %s", batch_max,
+                        wish->gpu.name[0] ? " on " : "", wish->gpu.name, sl_process_executor_why(crew->workers[i].executor));
         return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
-                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted.n, strerror(-state),
-                batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
+                "a worker of batch %u cannot start: %s; an instance needs %llu bytes", batch_max, strerror(-state),
+                (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
 }
