@@ -379,6 +379,32 @@ Test(fake_gpu, whose_process_hangs_is_killed_and_comes_back)
         world_stop(&world);
 }
 
+/* They are told that it was for another one, and for what. */
+Test(fake_gpu, whose_process_hangs_ends_the_workers_of_other_models_with_that_cause)
+{
+        struct gpu_guest guest;
+        char text[512];
+        pid_t pid;
+
+        gpu_use_fake(&world);
+        world_copy_model(&world, "lenet", "a", "device: gpu:0\nbatch_max: 2\nhang_ms: 200\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:0\nbatch_max: 2\n");
+        world_start(&world);
+        gpu_guest_enter(&guest, &world, &data);
+        gpu_guest_expect_back(&guest, "a");
+        cr_assert_eq(gpu_count_processes(&world, &pid), 1);
+        cr_assert_eq(kill(pid, SIGSTOP), 0);
+        cr_expect_eq(gpu_guest_ask(&guest, "a", 1, text, sizeof(text)), 0, "it had not begun: %s", text);
+        gpu_guest_expect_back(&guest, "b");
+        cr_expect_eq(world_count_log(&world,
+                             "event=worker-ended model=b cause=\"its process was killed, as a worker of \\\"a\\\" in it answered "
+                             "nothing for "),
+                1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "killed by signal"), 0, "%s", world_log(&world));
+        gpu_guest_leave(&guest);
+        world_stop(&world);
+}
+
 /* Whoever comes when it has just died, before anybody has heard of that, gets another one. */
 Test(fake_gpu, whose_process_has_just_died_takes_no_model)
 {

@@ -102,12 +102,17 @@ void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status)
         *ret_status = host->status;
 }
 
+void sl_gpu_host_explain(struct sl_gpu_host *host, const char *why)
+{
+        if (!host->why_lost[0])
+                snprintf(host->why_lost, sizeof(host->why_lost), "%s", why);
+}
+
 void sl_gpu_host_lose(struct sl_gpu_host *host, const char *why)
 {
         siginfo_t status;
 
-        if (!host->why_lost[0])
-                snprintf(host->why_lost, sizeof(host->why_lost), "%s", why);
+        sl_gpu_host_explain(host, why);
         sl_gpu_host_end(host, &status);
 }
 

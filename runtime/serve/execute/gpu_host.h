@@ -57,7 +57,10 @@ void sl_gpu_host_kill(struct sl_gpu_host *host);
  */
 void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status);
 
-/* The same, as one of its workers says that the device is lost: why all of them end. */
+/* Before it is killed for one of its workers: why all of them end. */
+void sl_gpu_host_explain(struct sl_gpu_host *host, const char *why);
+
+/* It ends, as one of its workers says that the device is lost: why all of them do. */
 void sl_gpu_host_lose(struct sl_gpu_host *host, const char *why);
 
 /* What was said first; "": nothing was. */

@@ -8,6 +8,9 @@
 #include "process_state.h"
 
 #include "base/clock.h"
+#include "fault.h"
+#include "gpu_host.h"
+#include "stats.h"
 
 #include <stdio.h>
 
@@ -48,15 +51,29 @@ static uint64_t bound_ns(const struct sl_process *p, uint64_t hang_ns)
         return slowest_ns > hang_ns / TIMES_SLOWEST ? slowest_ns * TIMES_SLOWEST : hang_ns;
 }
 
+/* The other workers of its process end with it. */
+static void explain_to_others(const struct sl_process *p, const char *what, double seconds)
+{
+        char why[SL_FAULT_BYTES];
+
+        snprintf(why, sizeof(why), "its process was killed, as a worker of \"%s\" in it %s for %.1f s (hang_ms)",
+                p->common.stats->model, what, seconds);
+        sl_gpu_host_explain(p->host, why);
+}
+
 static void kill_hanging(struct sl_process *p, uint64_t since_ns)
 {
+        const char *what = is_starting(p) ? "was not ready" : "answered nothing";
+        double seconds = (double)since_ns / SL_NS_PER_SECOND;
+
         /* Killed, it is about to be reaped; where it waits in a driver it is not, and nobody waits for it who has no job there. */
         if (p->ended[0] && p->host && is_starting(p))
                 sl_process_leave_behind(p);
         if (p->ended[0])
                 return;
-        snprintf(p->ended, sizeof(p->ended), "its process was killed, as it %s for %.1f s (hang_ms)",
-                is_starting(p) ? "was not ready" : "answered nothing", (double)since_ns / SL_NS_PER_SECOND);
+        snprintf(p->ended, sizeof(p->ended), "its process was killed, as it %s for %.1f s (hang_ms)", what, seconds);
+        if (p->host)
+                explain_to_others(p, what, seconds);
         sl_process_kill(p);
 }
 
