@@ -605,13 +605,16 @@ static void expect_placed(const struct gpu_guest *guest)
         starling_model_close(model);
 }
 
-/* On cores, where it is: a hangup changes nothing of that. */
+/* On cores, where it is, and on no GPU: a hangup changes nothing of that. */
 static void expect_allotted(struct gpu_guest *guest)
 {
-        const struct starling_allotment rows[] = {{"placed", "cpu", 2}, {"placed", "cpu", 4}};
+        const struct starling_allotment rows[] = {{"placed", "cpu", 2}, {"placed", "cpu", 4}}, on_gpu = {"placed", "gpu:0", 4};
         struct starling_client *admin = world_connect(&world, STARLING_ROLE_ADMIN);
         struct starling_error error = {""};
 
+        cr_expect_eq(starling_admin_apply(admin, &on_gpu, 1, &error), -EINVAL);
+        cr_expect_str_eq(error.text,
+                "model \"placed\": a worker on gpu:0: it fell back to the CPU (gpu_fallback), for which its plan was made");
         cr_assert_eq(starling_admin_apply(admin, rows, 2, &error), 0, "%s", error.text);
         kill(world.pid, SIGHUP);
         world_expect_log(&world, "event=reload");

@@ -125,6 +125,17 @@ static void note_workers(struct sl_registry *r, const struct sl_allotment *allot
                 }
 }
 
+/* What its configuration says of GPUs does not count where it fell back; what somebody asks for now must not be passed over. */
+static int fallback_check(const struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
+{
+        for (uint32_t i = 0; crew->options.fell_back && i < set->n; i++)
+                if (set->wishes[i].gpu.name[0])
+                        return sl_error_set(error, EINVAL,
+                                "a worker on %s: it fell back to the CPU (gpu_fallback), for which its plan was made",
+                                set->wishes[i].gpu.name);
+        return 0;
+}
+
 static int allotment_check(struct sl_registry *r, struct sl_allotment *allotment, struct sl_error *error)
 {
         const struct sl_served *served = sl_names_find(r, allotment->model);
@@ -146,7 +157,10 @@ static int allotment_check(struct sl_registry *r, struct sl_allotment *allotment
         snprintf(allotment->path, sizeof(allotment->path), "%s", served->own.path);
         allotment->before = served->own.spec.workers;
         sl_worker_set_sort(&allotment->set);
-        int result = sl_crew_check(allotment->crew, &allotment->set, error);
+        int result = fallback_check(allotment->crew, &allotment->set, error);
+
+        if (result == 0)
+                result = sl_crew_check(allotment->crew, &allotment->set, error);
         return result < 0 ? sl_error_prefix(error, result, "model \"%s\"", allotment->model) : 0;
 }
 
