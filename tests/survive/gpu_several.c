@@ -134,19 +134,25 @@ static struct shown look_at(const char *let)
         return shown;
 }
 
-static void submit_all(struct starling_model *model)
+/* As many more as may fly, of the first @n. */
+static void submit_some(struct starling_model *model, uint32_t n)
 {
-        for (uint32_t i = 0; i < FLYING; i++) {
-                struct starling_request request =
-                        digits_ask(&jobs[i], model, digits_random(&seed, 400), 1 + digits_random(&seed, 20));
+        for (uint32_t i = 0; i < n; i++) {
+                struct starling_request request;
 
                 if (flying[i])
                         continue;
+                request = digits_ask(&jobs[i], model, digits_random(&seed, 400), 1 + digits_random(&seed, 20));
                 request.user_data = i;
                 cr_assert_eq(starling_submit(queue, &request, NULL), 0);
                 flying[i] = true;
                 n_flying++;
         }
+}
+
+static void submit_all(struct starling_model *model)
+{
+        submit_some(model, FLYING);
 }
 
 /* Each of those that fly once, and right if it is done. Return: how many failed. */
@@ -657,4 +663,24 @@ Test(gpu_lets, of_several_sizes_become_one_and_come_back)
                 cr_expect_eq(reap_all(), 0, "%s", reason);
         }
         end_lets("gpu:0/80%", "gpu:0/20%", 0);
+}
+
+/* What is replaced has requests yet when its process ends: it comes again beside what takes its place, and takes nobody's room. */
+Test(gpu_lets, of_a_model_that_is_being_replaced_take_no_room_of_others_after_a_crash)
+{
+        pid_t pids[GPUS];
+
+        setenv("FAKE_CUDA_GRAPH_US", "10000", 1);
+        begin_lets("device: gpu:0/50%\nbatch_max: 4\n", "device: gpu:0/45%\nbatch_max: 4\n");
+        unsetenv("FAKE_CUDA_GRAPH_US");
+        submit_some(a, FLYING - 1);
+        world_add_model_config(&world, "a", "device: gpu:0/40%\nbatch_max: 8\n");
+        expect_reload("a", 0, "");
+        cr_assert_eq(find_processes(pids), 1);
+        cr_assert_eq(kill(pids[0], SIGKILL), 0);
+        world_expect_log(&world, "event=worker-ended model=b");
+        submit_all(b);
+        reap_all();
+        cr_expect(strstr(reason, "was killed by signal 9"), "what was replaced had nothing in flight, or: %s", reason);
+        end_lets("gpu:0/40%", "gpu:0/45%", 3);
 }

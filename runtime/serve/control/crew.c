@@ -181,6 +181,7 @@ int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const s
                 r = crew_fit(crew, set, &crew->wanted, error);
         if (r < 0)
                 return r;
+        crew->replaced_gpu_number = replaced ? replaced->gpu_number : 0;
         r = sl_crew_start_some(crew, crew->wanted.wishes, crew->wanted.n, replaced, background,
                 crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
         /* Threads that the system does not give are left out as others are that cannot start. */
@@ -188,6 +189,12 @@ int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const s
                 report_left_out(crew, &crew->wanted.wishes[crew->wanted.n - 1], error->text);
         crew->before = crew->wanted;
         return crew->n ? 0 : r;
+}
+
+void sl_crew_outlives(struct sl_crew *crew, const struct sl_crew *gone)
+{
+        if (crew->replaced_gpu_number == gone->gpu_number)
+                crew->replaced_gpu_number = 0;
 }
 
 /* The others serve without it. */

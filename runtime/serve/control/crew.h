@@ -74,7 +74,8 @@ struct sl_crew_options {
 
 struct sl_crew {
         struct sl_crew_options options;
-        uint64_t gpu_number; /* on GPUs: of no other crew */
+        uint64_t gpu_number;          /* on GPUs: of no other crew */
+        uint64_t replaced_gpu_number; /* of the one whose place it takes, until that is gone; 0: of none */
         struct sl_worker_set wanted;
         struct sl_worker_set before;  /* as was wanted before the change that is under way */
         bool holds;                   /* nobody leaves yet */
@@ -114,6 +115,9 @@ int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, s
  */
 int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background,
         struct sl_error *error);
+
+/* That one is gone, whose place it may have taken. */
+void sl_crew_outlives(struct sl_crew *crew, const struct sl_crew *gone);
 
 /* How many take jobs; whether those are fewer than there should be, and no change is under way. */
 uint32_t sl_crew_serving(const struct sl_crew *crew);

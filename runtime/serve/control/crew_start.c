@@ -219,16 +219,13 @@ static bool is_wanted_there(const struct sl_crew *crew, const struct sl_gpu_let 
         return false;
 }
 
-/* Who leaves when it has come: the crew that its own replaces, or those of its own on lets where nobody is wanted any more. */
+/* Who leaves when it has come: those of its own crew on lets where nobody is wanted any more, else the crew that its own replaces,
+ * as long as that is there. */
 static struct sl_gpu_part gpu_part_of(const struct sl_crew *crew, const struct start *start)
 {
         const struct sl_gpu_let *let = &start->let->gpu;
-        struct sl_gpu_part part = {.crew = crew->gpu_number, .percent = let->percent};
+        struct sl_gpu_part part = {.crew = crew->gpu_number, .replaced_crew = crew->replaced_gpu_number, .percent = let->percent};
 
-        if (start->replaced && start->replaced->options.on_gpu) {
-                part.replaced_crew = start->replaced->gpu_number;
-                return part;
-        }
         for (uint32_t i = 0; i < crew->n; i++) {
                 const struct sl_gpu_let *other = &crew->workers[i].let->gpu;
 

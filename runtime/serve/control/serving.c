@@ -8,6 +8,7 @@
 #include "accumulator.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "crew.h"
 #include "ensemble.h"
 #include "loader.h"
 #include "names.h"
@@ -74,6 +75,9 @@ void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
         while (*link != model)
                 link = &(*link)->next_loaded;
         *link = model->next_loaded;
+        for (struct sl_model *other = r->loaded; other; other = other->next_loaded)
+                if (other->crew && model->crew)
+                        sl_crew_outlives(other->crew, model->crew);
         sl_stats_queue_remove(r->options.stats, model->shown);
         sl_model_free(model);
 }

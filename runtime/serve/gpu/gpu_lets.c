@@ -31,13 +31,23 @@ struct sl_gpu_claim *sl_gpu_lets_claim(struct sl_gpu_lets *lets, const struct sl
         return claim;
 }
 
-/* Somebody has come later who takes its place. */
+/* Of another crew, which came first only because both came again. NULL: there is none. */
+static const struct sl_gpu_claim *successor_of(const struct sl_gpu_lets *lets, const struct sl_gpu_claim *claim)
+{
+        for (const struct sl_gpu_claim *other = lets->newest; other; other = other->older)
+                if (other->part.crew != claim->part.crew &&
+                        sl_gpu_part_replaces(&other->part, claim->part.crew, claim->part.percent))
+                        return other;
+        return NULL;
+}
+
+/* Somebody is there who takes its place: of its own crew who has come later. */
 static bool leaves(const struct sl_gpu_lets *lets, const struct sl_gpu_claim *claim)
 {
         for (const struct sl_gpu_claim *later = lets->newest; later != claim; later = later->older)
                 if (sl_gpu_part_replaces(&later->part, claim->part.crew, claim->part.percent))
                         return true;
-        return false;
+        return successor_of(lets, claim);
 }
 
 static bool all_leave(const struct sl_gpu_lets *lets, uint32_t row)
@@ -87,9 +97,15 @@ static int make_green(struct sl_gpu_lets *lets, uint32_t percent, struct sl_gree
 
 int sl_gpu_lets_take(struct sl_gpu_lets *lets, struct sl_gpu_claim *claim, struct sl_error *error)
 {
+        const struct sl_gpu_claim *successor = successor_of(lets, claim);
         uint32_t percent = claim->part.percent, free_row = NO_ROW;
         int r;
 
+        if (successor && successor->row != NO_ROW) {
+                claim->row = successor->row;
+                lets->rows[claim->row].n_workers++;
+                return 0;
+        }
         if (percent == 0 || percent >= 100)
                 return 0;
         for (uint32_t i = SL_LET_ATOMS_MAX; i-- > 0;) {

@@ -4,8 +4,9 @@
  * FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR, FAKE_CUDA_MEMORY and FAKE_CUDA_GRANULARITY (bytes), FAKE_CUDA_VERSION, and with
  * FAKE_CUDA_LOSE_AT the launch of a graph, from 1 on, at which the device is lost; with FAKE_CUDA_MUTE who opens it waits for ever;
  * with FAKE_CUDA_ONLY=1 what is said of MAJOR, MEMORY, LOSE_AT and MUTE holds for gpu:1 alone. While there is a file
- * FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then called "timing". FAKE_CUDA_COUNTS names a file of words that count
- * (fake_counts.h). FAKE_CUDA_WHOLE: it has the own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
+ * FAKE_CUDA_STANDS, nothing ends that is timed: who asks is then called "timing". Each launch of a graph takes FAKE_CUDA_GRAPH_US
+ * of the thread that asks for it. FAKE_CUDA_COUNTS names a file of words that count (fake_counts.h). FAKE_CUDA_WHOLE: it has the
+ * own kernels and is cuDNN and cuBLASLt as well (fake_exports.c).
  */
 #include "fake_counts.h"
 #include "fake_driver.h"
@@ -27,6 +28,8 @@
 
 static struct sl_cuda_driver driver, counted; /* as the program has it; as it is without counting */
 static struct fake_counts *counts;
+static CUresult CUDAAPI (*fast_launch)(CUgraphExec graph, CUstream stream);
+static unsigned long long graph_us;
 
 static unsigned long long number(const char *name, unsigned long long standard)
 {
@@ -95,6 +98,12 @@ static CUresult CUDAAPI count_return(void *to, CUdeviceptr from, size_t bytes, C
         return counted.memcpy_dtoh_async(to, from, bytes, stream);
 }
 
+static CUresult CUDAAPI launch_slowly(CUgraphExec graph, CUstream stream)
+{
+        usleep((useconds_t)graph_us);
+        return fast_launch(graph, stream);
+}
+
 /* The file stays mapped: its process may close a sandbox around itself. */
 static void count_in(const char *path)
 {
@@ -124,6 +133,10 @@ __attribute__((constructor)) static void begin(void)
         options.stands = stands;
         know_kernels(&options);
         fake_cuda_begin(&options, &driver);
+        graph_us = number("FAKE_CUDA_GRAPH_US", 0);
+        fast_launch = driver.graph_launch;
+        if (graph_us)
+                driver.graph_launch = launch_slowly;
         if (getenv("FAKE_CUDA_COUNTS"))
                 count_in(getenv("FAKE_CUDA_COUNTS"));
         if (meant && getenv("FAKE_CUDA_LOSE_AT"))

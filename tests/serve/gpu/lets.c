@@ -160,6 +160,29 @@ Test(lets, of_models_that_change_together_all_find_room)
         leave(&d);
 }
 
+/* As after the end of their process, from which a model, the one whose place it was about to take, and a third one come again. */
+Test(lets, that_come_again_find_room_in_any_order)
+{
+        static const uint32_t crews[6][3] = {{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}},
+                              percents[] = {0, 75, 50, 25};
+
+        for (uint32_t order = 0; order < 6; order++) {
+                struct worker workers[4] = {{NULL}};
+
+                for (uint32_t i = 0; i < 3; i++) {
+                        uint32_t crew = crews[order][i];
+
+                        workers[crew] = come(crew, percents[crew], crew == 2 ? 1 : 0, 0);
+                }
+                cr_expect_eq(workers[2].groups, 8, "of what it is to have, in order %u", order);
+                leave(&workers[1]);
+                cr_expect_eq(
+                        fake_cuda_stream_groups(workers[2].stream) & fake_cuda_stream_groups(workers[3].stream), 0, "%u", order);
+                leave(&workers[2]);
+                leave(&workers[3]);
+        }
+}
+
 /* What others took meanwhile stays shared. */
 Test(lets, have_what_they_had_when_nothing_comes_of_a_change)
 {
