@@ -10,7 +10,10 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -683,4 +686,67 @@ Test(gpu_lets, of_a_model_that_is_being_replaced_take_no_room_of_others_after_a_
         reap_all();
         cr_expect(strstr(reason, "was killed by signal 9"), "what was replaced had nothing in flight, or: %s", reason);
         end_lets("gpu:0/40%", "gpu:0/45%", 3);
+}
+
+/* Jobs that its workers have just now. */
+static uint32_t count_running(const char *let)
+{
+        json_t *stats, *lets;
+        uint32_t n = 0;
+        char line[512];
+        FILE *text;
+
+        snprintf(line, sizeof(line), "%s stats --json --name %s", world.program, world.name);
+        text = popen(line, "r");
+        cr_assert(text);
+        stats = json_loadf(text, 0, NULL);
+        cr_assert_eq(pclose(text), 0);
+        lets = json_object_get(stats, "lets");
+        cr_assert(json_is_array(lets));
+        for (size_t i = 0; i < json_array_size(lets); i++) {
+                json_t *entry = json_array_get(lets, i);
+
+                if (strcmp(json_string_value(json_object_get(entry, "name")), let) == 0)
+                        n += (uint32_t)json_integer_value(json_object_get(entry, "running"));
+        }
+        json_decref(stats);
+        return n;
+}
+
+static _Atomic bool applied;
+
+/* While requests go on, so that the last workers of the let before leave while the dispatcher is busy. */
+static void *apply_one(void *allotment)
+{
+        struct starling_error error = {""};
+        int r = apply(allotment, 1, &error);
+
+        atomic_store_explicit(&applied, true, memory_order_release);
+        return r == 0 ? NULL : "it is not applied";
+}
+
+Test(gpu_lets, that_nobody_is_on_any_more_have_no_job)
+{
+        static const char *const sizes[] = {"gpu:0/50%", "gpu:0/40%"};
+
+        begin_lets("device: gpu:0/50%\nbatch_max: 4\n", "device: gpu:0/20%\nbatch_max: 4\n");
+        for (uint32_t round = 1; round <= 20; round++) {
+                struct starling_allotment next = {"a", sizes[round % 2], 4};
+                const char *left = sizes[(round + 1) % 2];
+                pthread_t thread;
+                void *failure;
+
+                atomic_store_explicit(&applied, false, memory_order_relaxed);
+                cr_assert_eq(pthread_create(&thread, NULL, apply_one, &next), 0);
+                while (!atomic_load_explicit(&applied, memory_order_acquire)) {
+                        submit_all(a);
+                        cr_assert_eq(reap(), 0, "%s", reason);
+                }
+                cr_assert_eq(pthread_join(thread, &failure), 0);
+                cr_assert_null(failure, "%s", world_log(&world));
+                cr_expect_eq(reap_all(), 0, "%s", reason);
+                cr_expect_eq(look_at(left).workers, 0);
+                cr_expect_eq(count_running(left), 0, "round %u: %s has jobs", round, left);
+        }
+        end_lets("gpu:0/50%", "gpu:0/20%", 0);
 }

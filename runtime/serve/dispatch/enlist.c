@@ -3,6 +3,7 @@
 
 #include "dispatcher_state.h"
 #include "executor.h"
+#include "gauges.h"
 #include "let.h"
 #include "listening.h"
 #include "record.h"
@@ -22,4 +23,5 @@ void sl_worker_leaves(struct sl_dispatcher *d, struct sl_model *model, struct sl
         sl_workers_unwatch(d, worker);
         if (!worker->carrier || sl_bundle_remove_worker(model->bundle, worker))
                 worker->let->turns.n_workers--;
+        sl_gauges_let(worker->let);
 }

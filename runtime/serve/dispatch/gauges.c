@@ -70,7 +70,7 @@ static void show_segments(const struct sl_model *model)
         show(&stats->given_samples, model->samples_given);
 }
 
-static void show_let(const struct sl_let *let)
+void sl_gauges_let(const struct sl_let *let)
 {
         uint64_t running = 0;
 
@@ -87,7 +87,7 @@ static void show_workers(const struct sl_model *model)
 
         for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++) {
                 jobs += sl_executor_jobs(model->workers.list[i]);
-                show_let(model->workers.list[i]->let);
+                sl_gauges_let(model->workers.list[i]->let);
         }
         show(&model->shown->given_jobs, jobs);
 }
