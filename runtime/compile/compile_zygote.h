@@ -13,7 +13,7 @@
 struct sl_compile_zygote;
 struct sl_zygote;
 
-/* @program: as in sl_compile_options. Starts nothing before the first compilation asks. Return: 0, -ENOMEM. */
+/* @program: as in sl_compile_options. Starts nothing before the first compilation asks. Return: 0, -ENOMEM, -EMFILE, ... */
 int sl_compile_zygote_new(const char *program, struct sl_compile_zygote **ret_zygote);
 
 /* Ends it; children go on. NULL is fine. Returns NULL. */

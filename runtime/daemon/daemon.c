@@ -21,6 +21,7 @@
 #include "runtime.h"
 #include "topology.h"
 #include "watchdog.h"
+#include "zygote.h"
 
 #include <errno.h>
 #include <numa.h>
@@ -553,11 +554,26 @@ static int load_all(struct daemon *daemon, uint32_t *ret_failed, struct sl_error
         return result;
 }
 
+static void on_zygote(void *context)
+{
+        sl_zygote_hear(context);
+}
+
+/* One that somebody kills is reaped, with the child that waits, whether or not anything is compiled afterwards. */
+static int watch_zygote(struct daemon *daemon)
+{
+        struct sl_zygote *zygote = daemon->zygote ? sl_compile_zygote_of(daemon->zygote) : NULL;
+
+        return zygote ? sl_runtime_watch(daemon->runtime, sl_zygote_fd(zygote), on_zygote, zygote) : 0;
+}
+
 static int run(struct daemon *daemon, struct sl_error *error)
 {
         uint32_t n_failed = 0;
         int result = sl_runtime_watch(daemon->runtime, daemon->signals, on_signal, daemon);
 
+        if (result == 0)
+                result = watch_zygote(daemon);
         if (result == 0)
                 watch_self(daemon);
         if (result == 0)

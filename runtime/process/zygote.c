@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,10 +24,12 @@
 
 struct sl_zygote {
         struct sl_zygote_options options;
-        pid_t pid;   /* 0: there is none */
-        int fd;      /* -1: there is none */
-        pid_t child; /* that waits for an order; 0: there is none */
-        bool warm;   /* it has made a child, and makes the next at once */
+        int watch_fd; /* an epoll, of pid_fd */
+        pid_t pid;    /* 0: there is none */
+        int pid_fd;   /* -1: there is none, or it cannot be watched */
+        int fd;       /* -1: there is none */
+        pid_t child;  /* that waits for an order; 0: there is none */
+        bool warm;    /* it has made a child, and makes the next at once */
 };
 
 int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **ret_zygote)
@@ -34,8 +38,13 @@ int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **re
 
         if (!zygote)
                 return -ENOMEM;
-        zygote->options = *options;
-        zygote->fd = -1;
+        *zygote = (struct sl_zygote){.options = *options, .watch_fd = epoll_create1(EPOLL_CLOEXEC), .pid_fd = -1, .fd = -1};
+        if (zygote->watch_fd < 0) {
+                int r = -errno;
+
+                free(zygote);
+                return r;
+        }
         *ret_zygote = zygote;
         return 0;
 }
@@ -57,17 +66,31 @@ static void stop(struct sl_zygote *zygote)
                 end_group(zygote->pid);
         zygote->pid = zygote->child = 0;
         zygote->warm = false;
-        if (zygote->fd >= 0)
-                close(zygote->fd);
-        zygote->fd = -1;
+        sl_cleanup_fd(&zygote->fd);
+        sl_cleanup_fd(&zygote->pid_fd);
 }
 
 struct sl_zygote *sl_zygote_free(struct sl_zygote *zygote)
 {
-        if (zygote)
-                stop(zygote);
+        if (!zygote)
+                return NULL;
+        stop(zygote);
+        close(zygote->watch_fd);
         free(zygote);
         return NULL;
+}
+
+int sl_zygote_fd(const struct sl_zygote *zygote)
+{
+        return zygote->watch_fd;
+}
+
+void sl_zygote_hear(struct sl_zygote *zygote)
+{
+        struct epoll_event event;
+
+        if (epoll_wait(zygote->watch_fd, &event, 1, 0) == 1)
+                stop(zygote);
 }
 
 void sl_zygote_renew(struct sl_zygote *zygote)
@@ -79,6 +102,16 @@ void sl_zygote_renew(struct sl_zygote *zygote)
 pid_t sl_zygote_pid(const struct sl_zygote *zygote)
 {
         return zygote->pid;
+}
+
+/* One that cannot be watched is buried when the next order finds it. */
+static void watch(struct sl_zygote *zygote)
+{
+        struct epoll_event event = {.events = EPOLLIN};
+
+        zygote->pid_fd = (int)syscall(SYS_pidfd_open, zygote->pid, 0);
+        if (zygote->pid_fd >= 0)
+                (void)epoll_ctl(zygote->watch_fd, EPOLL_CTL_ADD, zygote->pid_fd, &event);
 }
 
 static int start(struct sl_zygote *zygote)
@@ -100,6 +133,7 @@ static int start(struct sl_zygote *zygote)
                 return r;
         }
         zygote->fd = ends[0];
+        watch(zygote);
         return 0;
 }
 

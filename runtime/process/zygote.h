@@ -7,7 +7,7 @@
  *     none --start()--> warming --has made a child--> waiting --sl_zygote_fork()--> making --has made the next--> waiting
  *       ^                  |                            |                             |
  *       +------ stop() ----+----------------------------+-----------------------------+
- *                                   it has ended, or cannot be reached; the next order starts another
+ *                                   it has ended (sl_zygote_hear()), or cannot be reached; the next order starts another
  *
  * A child is its owner's, as if the owner had started it (CLONE_PARENT): the owner reaps it, and it can ask to die with the thread
  * that started the zygote, as the zygote and a child that waits do. Children of one zygote have one layout of addresses, so who has
@@ -26,7 +26,7 @@ struct sl_zygote;
 
 /*
  * @argv: of the zygote's program, which calls sl_zygote_serve(); it and @environment are the caller's while the zygote lives.
- * Nothing is started before the first order. Return: 0, -ENOMEM.
+ * Nothing is started before the first order. Return: 0, -ENOMEM, -EMFILE, ...
  */
 struct sl_zygote_options {
         const char *program;
@@ -38,10 +38,17 @@ int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **re
 struct sl_zygote *sl_zygote_free(struct sl_zygote *zygote);
 
 /*
+ * Readable when the zygote has ended, which somebody may have killed: sl_zygote_hear() then reaps it, and the child that waits.
+ * Whoever does not ask does that with the next order.
+ */
+int sl_zygote_fd(const struct sl_zygote *zygote);
+void sl_zygote_hear(struct sl_zygote *zygote);
+
+/*
  * A child with these arguments, these descriptors as its 3, 4, ..., and the processors of the calling thread. Waits for no more
- * than a fork, and 0.1 s for one that does not come. Return: 0, and the caller reaps *ret_pid; -EAGAIN there is no zygote that can,
- * yet or any more: start the program itself; -EIO the zygote ended over it, or was ended as it said nothing (somebody has stopped
- * it), and a child may be there that nobody knows: what it was given must not be used again.
+ * than a fork; for a child that is not made, or does not answer, 0.5 s. Return: 0, and the caller reaps *ret_pid; -EAGAIN there is
+ * no zygote that can, yet or any more: start the program itself; -EIO the zygote ended over it, or was ended as it said nothing
+ * (somebody has stopped it), and a child may be there that nobody knows: what it was given must not be used again.
  */
 int sl_zygote_fork(struct sl_zygote *zygote, char *const *argv, const int *fds, uint32_t n_fds, pid_t *ret_pid);
 

@@ -386,6 +386,42 @@ static bool wait_for_replacements(struct world *world, uint32_t n)
         return false;
 }
 
+/* Children of the runtime, those that have ended among them. */
+static uint32_t count_children(const struct world *world)
+{
+        char path[64], text[256];
+        uint32_t n = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
+        read_text(path, text, sizeof(text));
+        for (const char *at = text; (at = strchr(at, ' ')); at++)
+                n++;
+        return n;
+}
+
+/* Nothing is compiled any more. */
+Test(compilers, a_zygote_that_is_killed_leaves_nothing, .timeout = 60)
+{
+        struct world world;
+        pid_t zygote;
+
+        world_init_compiling(&world);
+        world_configure(&world, "models: [lenet, mlp]\n");
+        world_start(&world);
+        for (uint32_t i = 0; i < 500 && count_children(&world) < 2; i++)
+                world_pause_us(10000);
+        zygote = find_child(&world, "sl-zygote");
+        if (!zygote)
+                cr_skip_test("/proc does not list children");
+        cr_assert_eq(count_children(&world), 2, "the zygote, and a child that waits");
+        cr_assert_eq(kill(zygote, SIGKILL), 0);
+        for (uint32_t i = 0; i < 500 && count_children(&world); i++)
+                world_pause_us(10000);
+        cr_expect_eq(count_children(&world), 0);
+        world_stop(&world);
+        world_free(&world);
+}
+
 /* What forks the compilers may die or stand still at any time: models are loaded, and there is another. */
 Test(compilers, a_zygote_that_is_killed_or_stopped_costs_no_load, .timeout = 60)
 {
