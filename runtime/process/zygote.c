@@ -49,19 +49,28 @@ int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **re
         return 0;
 }
 
-/* With the child that waits, heard of or not: it is of the zygote's group until it has its order. */
+static void end_one(pid_t pid)
+{
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+/* With the child that waits, if nobody has heard of it: it is of the zygote's group until it has its order. */
 static void end_group(pid_t zygote)
 {
-        kill(zygote, SIGKILL);
+        kill(zygote, SIGKILL); /* which makes no child from here on */
         kill(-zygote, SIGKILL);
-        while (waitpid(zygote, NULL, 0) < 0 && errno == EINTR)
-                ;
+        end_one(zygote);
         while (waitpid(-zygote, NULL, 0) > 0 || errno == EINTR)
                 ;
 }
 
+/* A child that was heard of may have left the group for an order that it has not answered. */
 static void stop(struct sl_zygote *zygote)
 {
+        if (zygote->child)
+                end_one(zygote->child);
         if (zygote->pid)
                 end_group(zygote->pid);
         zygote->pid = zygote->child = 0;

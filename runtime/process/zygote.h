@@ -48,7 +48,7 @@ void sl_zygote_hear(struct sl_zygote *zygote);
  * A child with these arguments, these descriptors as its 3, 4, ..., and the processors of the calling thread. Waits for no more
  * than a fork; for a child that is not made, or does not answer, 0.5 s. Return: 0, and the caller reaps *ret_pid; -EAGAIN there is
  * no zygote that can, yet or any more: start the program itself; -EIO the zygote ended over it, or was ended as it said nothing
- * (somebody has stopped it), and a child may be there that nobody knows: what it was given must not be used again.
+ * (somebody has stopped it), with the child, which may have had the order: what that was given must not be used again.
  */
 int sl_zygote_fork(struct sl_zygote *zygote, char *const *argv, const int *fds, uint32_t n_fds, pid_t *ret_pid);
 

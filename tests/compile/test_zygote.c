@@ -298,6 +298,21 @@ Test(zygote, a_child_that_dies_before_it_is_wanted_costs_no_load)
         cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
 }
 
+/* It has an order as soon as it leaves the zygote's group, and may be killed before it has said so. */
+Test(zygote, a_child_that_dies_between_its_order_and_its_answer_is_reaped)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        pid_t waiting[CHILDREN_MAX];
+
+        cr_assert_eq(list_children(zygote, waiting), 1);
+        cr_assert_eq(setpgid(waiting[0], getpgrp()), 0);
+        cr_assert_eq(kill(waiting[0], SIGKILL), 0);
+        for (int i = 0; i < 3; i++)
+                expect_text(zygote, "origin", "status");
+        sl_compile_zygote_free(zygote);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
+}
+
 Test(zygote, a_child_that_has_waited_for_long_makes_the_same_plan)
 {
         struct sl_compile_zygote *zygote = ready_zygote();
