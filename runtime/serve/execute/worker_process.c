@@ -258,10 +258,10 @@ static void end_process(struct sl_process *p, siginfo_t *ret_status)
         process_reap(p, ret_status);
 }
 
-/* A worker that says why it cannot start leaves the others of its GPU alone: the process has given it up. */
+/* A worker that was refused leaves the others of its GPU alone: the process has given it up, and said why. */
 static int process_ended(struct sl_process *p, int status, struct sl_error *error)
 {
-        siginfo_t end;
+        siginfo_t end = {.si_code = 0};
 
         if (!p->host || !p->refused)
                 end_process(p, &end);
@@ -330,7 +330,8 @@ int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_
                         return process_ended(p, -ECHILD, error);
                 p->timing = false;
                 if (packet.status) {
-                        snprintf(p->ended, sizeof(p->ended), "%.150s", packet.text);
+                        snprintf(p->ended, sizeof(p->ended), "%.150s",
+                                packet.text[0] ? packet.text : "its process refuses it, and does not say why");
                         p->refused = true;
                         return process_ended(p, packet.status == -ENOMEM ? -ENOMEM : -ECHILD, error);
                 }

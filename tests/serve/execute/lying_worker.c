@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker process whose answers cannot be believed: $STARLING_LIE says how. It computes nothing.
+ * A worker process whose answers cannot be believed: $STARLING_LIE says how. It computes nothing. As the process of a GPU it
+ * refuses its first worker without a word.
  */
 #include "base/error.h"
+#include "process_packet.h"
 #include "worker_link.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +48,23 @@ static void lie(struct sl_worker_link *link, const struct sl_job *job, const cha
                 sl_worker_link_answer(link, sl_worker_link_slot(link), job, &answer);
 }
 
-int main(void)
+static int refuse_silently(void)
+{
+        const struct sl_process_packet packet = {.kind = SL_PROCESS_READY, .status = -EIO};
+        struct pollfd socket = {.fd = SL_PROCESS_GPU_FD, .events = POLLIN};
+        struct sl_process_attach attach;
+        int fds[SL_PACKET_FDS_MAX];
+        uint32_t n = 0;
+
+        if (poll(&socket, 1, -1) != 1 ||
+                sl_process_packet_receive_all(SL_PROCESS_GPU_FD, &attach, sizeof(attach), fds, &n) != sizeof(attach) || n == 0 ||
+                sl_process_packet_send(fds[SL_ATTACH_SOCKET], &packet, sizeof(packet), -1) < 0)
+                return 1;
+        pause();
+        return 0;
+}
+
+int main(int argc, char **argv)
 {
         const struct sl_worker_fds fds = {
                 SL_PROCESS_SOCKET_FD, SL_PROCESS_ORDER_FD, SL_PROCESS_REPLY_FD, SL_PROCESS_VERDICTS_FD, SL_PROCESS_WAKE_FD};
@@ -54,6 +73,8 @@ int main(void)
         struct sl_error error;
         const char *how = getenv("STARLING_LIE");
 
+        if (argc > 1 && !strcmp(argv[1], SL_PROCESS_GPU_COMMAND))
+                return refuse_silently();
         if (!job || !how || sl_worker_link_begin(&link, &fds) < 0 || sl_worker_link_map(&link, &error) < 0)
                 return 1;
         while (!strcmp(how, "silence"))

@@ -2,6 +2,7 @@
 /* A worker process behind executor.h, without a dispatcher: what it computes, what it may see, and what is left when it is gone. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "gpu_let.h"
 #include "stand.h"
 
 #include <criterion/criterion.h>
@@ -346,6 +347,21 @@ Test(process, no_more_samples_are_accounted_for_than_it_was_given, .timeout = 60
         }
         cr_expect_eq(samples, 7);
         cr_expect_leq(batches, 7);
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+/* Of a GPU, whose process goes on: nothing has ended that could tell why. */
+Test(process, one_that_refuses_a_worker_without_a_word_is_told_of, .timeout = 60)
+{
+        const struct sl_gpu_let let = sl_gpu_let_of(0, 100);
+        struct stand *s = stand_new();
+        struct sl_executor *process;
+
+        s->gpu = &let;
+        process = stand_process(s, 8, LYING_WORKER);
+        cr_expect_eq(stand_wait(s, process), -ECHILD);
+        cr_expect_str_eq(s->error.text, "its process refuses it, and does not say why");
         sl_executor_free(process);
         stand_free(s);
 }

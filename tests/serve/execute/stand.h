@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "bell.h"
 #include "executor.h"
+#include "gpu_host.h"
 #include "let.h"
 #include "process_executor.h"
 #include "segment.h"
@@ -35,6 +36,8 @@ struct stand {
         struct sl_error error; /* why an executor has ended */
         uint64_t spin_ns;
         bool direct;      /* a process writes to the arena */
+        const struct sl_gpu_let *gpu; /* where a process is; NULL: it has one of its own */
+        struct sl_gpu_hosts gpu_hosts;
         uint32_t threads; /* of a thread's team; 0: none */
         uint64_t team_spin_ns;
 };
