@@ -33,8 +33,12 @@ struct sl_call_rule {
                 .call = SCMP_SYS(call_name), .n_args = 2, .args = { __VA_ARGS__ }                                                  \
         }
 
-/* Argument @n is @value; is another one; has all of @bits; has no bits but those in @bits; has none of @bits. */
+/*
+ * Argument @n is @value; is it in the lower half, which is all that the kernel reads of many; is another one; has all of @bits; has
+ * no bits but those in @bits; has none of @bits.
+ */
 #define SL_ARG_IS(n, value)     SCMP_CMP64(n, SCMP_CMP_EQ, (scmp_datum_t)(value))
+#define SL_ARG_LOW_IS(n, value) SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, 0xffffffffu, (scmp_datum_t)(value))
 #define SL_ARG_IS_NOT(n, value) SCMP_CMP64(n, SCMP_CMP_NE, (scmp_datum_t)(value))
 #define SL_ARG_HAS(n, bits)     SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), (scmp_datum_t)(bits))
 #define SL_ARG_WITHIN(n, bits)  SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, ~(scmp_datum_t)(bits), 0)

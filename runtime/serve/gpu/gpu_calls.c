@@ -3,6 +3,10 @@
 
 #include "call_filter.h"
 
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <linux/sockios.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,12 +24,14 @@ int sl_gpu_calls_refuse(void)
                 SL_CALL(pidfd_getfd),
                 SL_CALL(pidfd_send_signal),
                 SL_CALL(process_madvise),
-                /* by number; 0 is the caller. Scheduling goes by the numbers of threads, which are this process's own as well */
+                /* by number; 0 is the caller, or its group or user. Scheduling goes by numbers of own threads as well */
                 SL_CALL_WITH(prlimit64, SL_ARG_IS_NOT(0, 0)),
                 SL_CALL_WITH(migrate_pages, SL_ARG_IS_NOT(0, 0)),
                 SL_CALL_WITH(move_pages, SL_ARG_IS_NOT(0, 0)),
                 SL_CALL_WITH(setpriority, SL_ARG_IS_NOT(1, 0)),
+                SL_CALL_WITH(setpriority, SL_ARG_IS_NOT(0, PRIO_PROCESS)),
                 SL_CALL_WITH(ioprio_set, SL_ARG_IS_NOT(1, 0)),
+                SL_CALL_WITH(ioprio_set, SL_ARG_IS_NOT(0, IOPRIO_WHO_PROCESS)),
                 /* what is mounted */
                 SL_CALL(mount),
                 SL_CALL(umount2),
@@ -87,6 +93,11 @@ int sl_gpu_calls_refuse(void)
                 SL_CALL_WITH(rt_sigqueueinfo, SL_ARG_IS_NOT(0, getpid())),
                 SL_CALL_WITH(rt_tgsigqueueinfo, SL_ARG_IS_NOT(0, getpid())),
                 SL_CALL(tkill),
+                /* and those that a descriptor sends to its owner, which Landlock sees only since Linux 6.12 */
+                SL_CALL_WITH_BOTH(fcntl, SL_ARG_LOW_IS(1, F_SETOWN), SL_ARG_IS_NOT(2, getpid())),
+                SL_CALL_WITH(fcntl, SL_ARG_LOW_IS(1, F_SETOWN_EX)),
+                SL_CALL_WITH(ioctl, SL_ARG_LOW_IS(1, FIOSETOWN)),
+                SL_CALL_WITH(ioctl, SL_ARG_LOW_IS(1, SIOCSPGRP)),
                 SL_CALL_WITH(socket, SL_ARG_IS_NOT(0, AF_UNIX)),
         };
 

@@ -7,11 +7,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioprio.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -19,6 +22,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define NO_IOPRIO IOPRIO_PRIO_VALUE(7, 0) /* which the kernel takes for none */
 
 static bool is_refused(long result)
 {
@@ -58,7 +63,34 @@ static int try_others(void)
                 return 13;
         if (!is_refused(syscall(SYS_process_madvise, -1, NULL, 0, 0, 0)))
                 return 14;
+        /* its process group, which is its own here, and all of its user */
+        if (!is_refused(setpriority(PRIO_PGRP, 0, getpriority(PRIO_PROCESS, 0))))
+                return 15;
+        if (!is_refused(syscall(SYS_ioprio_set, IOPRIO_WHO_USER, 0, NO_IOPRIO)))
+                return 16;
         return 0;
+}
+
+/* A descriptor sends signals to who owns it. The kernel reads the lower half of such a number. */
+static int try_owners(void)
+{
+        const struct f_owner_ex other = {.type = F_OWNER_PID, .pid = getppid()};
+        const unsigned long beyond = 1ul << 32;
+        int number = getppid(), fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        if (!is_refused(fcntl(fd, F_SETOWN, number)))
+                return 1;
+        if (!is_refused(syscall(SYS_fcntl, fd, F_SETOWN | beyond, number)))
+                return 2;
+        if (!is_refused(fcntl(fd, F_SETOWN_EX, &other)))
+                return 3;
+        if (!is_refused(ioctl(fd, FIOSETOWN, &number)))
+                return 4;
+        if (!is_refused(syscall(SYS_ioctl, fd, SIOCSPGRP | beyond, &number)))
+                return 5;
+        if (fcntl(fd, F_SETOWN, getpid()) < 0 || fcntl(fd, F_GETOWN) != getpid())
+                return 6;
+        return close(fd);
 }
 
 static int try_own(void)
@@ -104,8 +136,10 @@ static int try_all(void)
         pthread_join(other, NULL);
         if (r != 0 || earlier || later)
                 return earlier > 0 ? 40 + earlier : 60 + later;
-        r = try_others();
-        return r ? r : try_own();
+        if ((r = try_others()) || (r = try_own()))
+                return r;
+        r = try_owners();
+        return r ? 80 + r : 0;
 }
 
 Test(calls, that_no_driver_wants_are_refused_in_all_threads)
@@ -117,7 +151,7 @@ Test(calls, that_no_driver_wants_are_refused_in_all_threads)
                 cr_skip("the kernel has no filters of calls");
         child = fork();
         if (child == 0)
-                _exit(try_all());
+                _exit(setpgid(0, 0) < 0 ? 1 : try_all());
         cr_assert_eq(waitpid(child, &status, 0), child);
         cr_assert(WIFEXITED(status));
         cr_expect_eq(WEXITSTATUS(status), 0, "%d", WEXITSTATUS(status));
