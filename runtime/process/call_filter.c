@@ -7,10 +7,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int add(scmp_filter_ctx filter, uint32_t action, const struct sl_call_rule *rules, size_t n_rules)
+/* What matches a row has the action. */
+struct part {
+        uint32_t action;
+        const struct sl_call_rule *rules;
+        size_t n_rules;
+};
+
+static int add(scmp_filter_ctx filter, const struct part *part)
 {
-        for (size_t i = 0; i < n_rules; i++) {
-                int r = seccomp_rule_add_array(filter, action, rules[i].call, rules[i].n_args, rules[i].args);
+        for (size_t i = 0; i < part->n_rules; i++) {
+                const struct sl_call_rule *rule = &part->rules[i];
+                int r = seccomp_rule_add_array(filter, part->action, rule->call, rule->n_args, rule->args);
 
                 if (r < 0)
                         return r;
@@ -25,8 +33,8 @@ bool sl_call_filter_is_there(void)
         return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-/* What matches a rule has @action, all else @standard. */
-static int load(uint32_t standard, uint32_t action, bool all_threads, const struct sl_call_rule *rules, size_t n_rules)
+/* What no part names has @standard. */
+static int load(uint32_t standard, bool all_threads, const struct part *parts, size_t n_parts)
 {
         scmp_filter_ctx filter;
         int r;
@@ -39,8 +47,8 @@ static int load(uint32_t standard, uint32_t action, bool all_threads, const stru
         r = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
         if (r == 0 && all_threads)
                 r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-        if (r == 0)
-                r = add(filter, action, rules, n_rules);
+        for (size_t i = 0; i < n_parts && r == 0; i++)
+                r = add(filter, &parts[i]);
         if (r == 0)
                 r = seccomp_load(filter);
         seccomp_release(filter);
@@ -49,10 +57,13 @@ static int load(uint32_t standard, uint32_t action, bool all_threads, const stru
 
 int sl_call_filter_load(const struct sl_call_rule *rules, size_t n_rules)
 {
-        return load(SCMP_ACT_ERRNO(ENOSYS), SCMP_ACT_ALLOW, false, rules, n_rules);
+        return load(SCMP_ACT_ERRNO(ENOSYS), false, &(struct part){SCMP_ACT_ALLOW, rules, n_rules}, 1);
 }
 
-int sl_call_filter_refuse(const struct sl_call_rule *rules, size_t n_rules)
+int sl_call_filter_refuse(
+        const struct sl_call_rule *refused, size_t n_refused, const struct sl_call_rule *passed_over, size_t n_passed_over)
 {
-        return load(SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(EPERM), true, rules, n_rules);
+        const struct part parts[] = {{SCMP_ACT_ERRNO(EPERM), refused, n_refused}, {SCMP_ACT_ERRNO(0), passed_over, n_passed_over}};
+
+        return load(SCMP_ACT_ALLOW, true, parts, sizeof(parts) / sizeof(parts[0]));
 }

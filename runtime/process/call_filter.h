@@ -53,7 +53,9 @@ bool sl_call_filter_is_there(void);
 int sl_call_filter_load(const struct sl_call_rule *rules, size_t n_rules);
 
 /*
- * The opposite, for who runs what nobody has a list of: calls that match a row are refused (EPERM), all others go on. For all
- * threads of the process, which gets no new privileges from then on. Return: as above.
+ * The opposite, for who runs what nobody has a list of: calls that match a row of @refused are refused (EPERM); those of
+ * @passed_over say that they succeeded, and do nothing; all others go on. For all threads of the process, which gets no new
+ * privileges from then on. Return: as above.
  */
-int sl_call_filter_refuse(const struct sl_call_rule *rules, size_t n_rules);
+int sl_call_filter_refuse(
+        const struct sl_call_rule *refused, size_t n_refused, const struct sl_call_rule *passed_over, size_t n_passed_over);

@@ -12,6 +12,16 @@
 
 int sl_gpu_calls_refuse(void)
 {
+        /*
+         * These go by the numbers of threads. Which ones are its own no filter knows, and a driver may place its threads: that is
+         * advice, and without effect.
+         */
+        const struct sl_call_rule of_others[] = {
+                SL_CALL_WITH(sched_setaffinity, SL_ARG_IS_NOT(0, 0)),
+                SL_CALL_WITH(sched_setscheduler, SL_ARG_IS_NOT(0, 0)),
+                SL_CALL_WITH(sched_setparam, SL_ARG_IS_NOT(0, 0)),
+                SL_CALL_WITH(sched_setattr, SL_ARG_IS_NOT(0, 0)),
+        };
         const struct sl_call_rule rules[] = {
                 /* other programs */
                 SL_CALL(execve),
@@ -24,7 +34,7 @@ int sl_gpu_calls_refuse(void)
                 SL_CALL(pidfd_getfd),
                 SL_CALL(pidfd_send_signal),
                 SL_CALL(process_madvise),
-                /* by number; 0 is the caller, or its group or user. Scheduling goes by numbers of own threads as well */
+                /* by number; 0 is the caller, or its group or user */
                 SL_CALL_WITH(prlimit64, SL_ARG_IS_NOT(0, 0)),
                 SL_CALL_WITH(migrate_pages, SL_ARG_IS_NOT(0, 0)),
                 SL_CALL_WITH(move_pages, SL_ARG_IS_NOT(0, 0)),
@@ -101,5 +111,5 @@ int sl_gpu_calls_refuse(void)
                 SL_CALL_WITH(socket, SL_ARG_IS_NOT(0, AF_UNIX)),
         };
 
-        return sl_call_filter_refuse(rules, sizeof(rules) / sizeof(rules[0]));
+        return sl_call_filter_refuse(rules, sizeof(rules) / sizeof(rules[0]), of_others, sizeof(of_others) / sizeof(of_others[0]));
 }

@@ -10,6 +10,7 @@
 #include <linux/ioprio.h>
 #include <linux/sockios.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -93,6 +94,25 @@ static int try_owners(void)
         return close(fd);
 }
 
+/* Of other threads, whosever they are: nothing happens, and nobody fails over it. */
+static int try_scheduling(void)
+{
+        const struct sched_param none = {0};
+        pid_t other = getppid();
+
+        if (sched_setscheduler(other, SCHED_BATCH, &none) != 0 || sched_getscheduler(other) == SCHED_BATCH)
+                return 1;
+        if (syscall(SYS_sched_setaffinity, other, 8, NULL) != 0)
+                return 2;
+        if (syscall(SYS_sched_setattr, other, NULL, 0) != 0)
+                return 3;
+        if (syscall(SYS_sched_setparam, other, NULL) != 0)
+                return 4;
+        if (sched_setscheduler(0, SCHED_BATCH, &none) < 0 || sched_getscheduler(0) != SCHED_BATCH)
+                return 5;
+        return 0;
+}
+
 static int try_own(void)
 {
         struct rlimit limit;
@@ -138,8 +158,10 @@ static int try_all(void)
                 return earlier > 0 ? 40 + earlier : 60 + later;
         if ((r = try_others()) || (r = try_own()))
                 return r;
-        r = try_owners();
-        return r ? 80 + r : 0;
+        if ((r = try_owners()))
+                return 80 + r;
+        r = try_scheduling();
+        return r ? 90 + r : 0;
 }
 
 Test(calls, that_no_driver_wants_are_refused_in_all_threads)
