@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where the kernel cannot wait for several words (before Linux 5.16, or denied). */
+/* Where there is no word, and where the kernel cannot wait for several (before Linux 5.16, or denied). */
 #define NAP_NS 200000
 
 void sl_gpu_sleep(const _Atomic uint32_t *const *words, const uint32_t *values, uint32_t n, uint64_t limit_ns)
@@ -21,6 +21,6 @@ void sl_gpu_sleep(const _Atomic uint32_t *const *words, const uint32_t *values, 
         n = n < SL_GPU_SLEEP_WORDS_MAX ? n : SL_GPU_SLEEP_WORDS_MAX;
         for (uint32_t i = 0; i < n; i++)
                 waits[i] = (struct futex_waitv){.val = values[i], .uaddr = (uintptr_t)words[i], .flags = FUTEX_32};
-        if (syscall(SYS_futex_waitv, waits, n, 0, &until, CLOCK_MONOTONIC) < 0 && (errno == ENOSYS || errno == EPERM))
+        if (n == 0 || (syscall(SYS_futex_waitv, waits, n, 0, &until, CLOCK_MONOTONIC) < 0 && (errno == ENOSYS || errno == EPERM)))
                 clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
