@@ -148,7 +148,9 @@ static int put_load(struct generator *generator)
 /* What was due, and is given up. */
 static void count_unsent(struct generator *generator)
 {
-        for (; !generator->options->closed && has_next(generator); prepare_next(generator)) {
+        const struct sl_load_target *target = generator->target;
+
+        for (; !generator->options->closed && has_next(generator) && !target->is_interrupted(target->of); prepare_next(generator)) {
                 sl_tally_due(generator->tally, generator->next.model, generator->next.due_ns);
                 sl_tally_unsent(generator->tally, generator->next.due_ns);
                 generator->begun++;

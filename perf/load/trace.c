@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace.h"
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/value.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +13,7 @@
 #define FIRST_LINE  "# starling trace 1"
 #define LINE_BYTES  256
 #define SAMPLES_MAX INT32_MAX
+#define DUE_NS_MAX  (1000000ull * SL_NS_PER_SECOND) /* eleven days */
 
 void sl_trace_deinit(struct sl_trace *trace)
 {
@@ -74,16 +77,17 @@ int sl_trace_add(struct sl_trace *trace, const struct sl_load_request *request)
 /* "1250000 mobilenetv2 4\n" */
 static int read_request(struct sl_trace *trace, const char *line, struct sl_error *error)
 {
-        char name[SL_TRACE_NAME_BYTES];
+        char due[LINE_BYTES], name[SL_TRACE_NAME_BYTES], number[LINE_BYTES], wish[SL_WISH_BYTES];
         struct sl_load_request request;
         uint64_t samples;
         int end = 0;
 
-        if (sscanf(line, "%" SCNu64 " %63s %" SCNu64 " %n", &request.due_ns, name, &samples, &end) != 3 || line[end] ||
-                line[0] == '-')
+        if (sscanf(line, "%255s %63s %255s %n", due, name, number, &end) != 3 || line[end])
                 return sl_error_set(error, EINVAL, "wants \"due_ns model samples\", got \"%.*s\"", (int)strcspn(line, "\n"), line);
-        if (samples < 1 || samples > SAMPLES_MAX)
-                return sl_error_set(error, EINVAL, "wants 1 to %d samples, got %" PRIu64, SAMPLES_MAX, samples);
+        if (sl_value_number(due, 0, DUE_NS_MAX, &request.due_ns, wish) < 0)
+                return sl_error_set(error, EINVAL, "due_ns is %s, got \"%s\"", wish, due);
+        if (sl_value_number(number, 1, SAMPLES_MAX, &samples, wish) < 0)
+                return sl_error_set(error, EINVAL, "samples are %s, got \"%s\"", wish, number);
         request.samples = (uint32_t)samples;
         int r = sl_trace_model(trace, name, &request.model);
         if (r < 0)
@@ -124,6 +128,8 @@ int sl_trace_read(const char *path, struct sl_trace *trace, struct sl_error *err
         fclose(file);
         if (r == 0 && trace->n_requests == 0)
                 r = sl_error_set(error, EINVAL, "has no requests");
+        else if (r == 0 && trace->requests[trace->n_requests - 1].due_ns == 0)
+                r = sl_error_set(error, EINVAL, "all requests are due at 0 ns: it takes no time, and cannot begin again");
         if (r < 0)
                 sl_trace_deinit(trace);
         return r < 0 ? sl_error_prefix(error, r, "trace \"%s\"", path) : 0;

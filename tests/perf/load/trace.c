@@ -71,11 +71,16 @@ Test(trace, what_is_wrong_is_named_with_its_line)
 {
         expect_refused("due_ns model samples\n", "line 1: wants \"# starling trace 1\"");
         expect_refused("# starling trace 1\n", "has no requests");
-        expect_refused("# starling trace 1\n0 a 1\nten a 1\n", "line 3: wants \"due_ns model samples\", got \"ten a 1\"");
+        expect_refused(
+                "# starling trace 1\n0 a 1\nten a 1\n", "line 3: due_ns is not a number from 0 to 1000000000000000, got \"ten\"");
         expect_refused("# starling trace 1\n0 a 1 more\n", "line 2: wants");
-        expect_refused("# starling trace 1\n-5 a 1\n", "line 2: wants");
-        expect_refused("# starling trace 1\n0 a 0\n", "line 2: wants 1 to 2147483647 samples, got 0");
-        expect_refused("# starling trace 1\n0 a 3000000000\n", "got 3000000000");
+        expect_refused("# starling trace 1\n-5 a 1\n", "line 2: due_ns is");
+        expect_refused("# starling trace 1\n -5 a 1\n", "line 2: due_ns is");
+        expect_refused("# starling trace 1\n99999999999999999999999 a 1\n", "line 2: due_ns is");
+        expect_refused("# starling trace 1\n5 a -18446744073709551615\n", "line 2: samples are");
+        expect_refused("# starling trace 1\n0 a 0\n", "line 2: samples are not a number from 1 to 2147483647, got \"0\"");
+        expect_refused("# starling trace 1\n0 a 3000000000\n", "got \"3000000000\"");
+        expect_refused("# starling trace 1\n0 a 1\n0 b 1\n", "all requests are due at 0 ns");
         expect_refused("# starling trace 1\n10 a 1\n\n# later\n9 a 1\n", "line 5: due at 9 ns, before the line above");
 }
 
