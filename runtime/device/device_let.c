@@ -44,6 +44,17 @@ static int print_name(struct sl_device_let *let)
         return 0;
 }
 
+/* Of all that may be used, where those are too many pieces for it, "cpu": in the same surroundings that is the same. */
+static int find_name(const char *text, const cpu_set_t *allowed, struct sl_device_let *let, struct sl_error *error)
+{
+        if (print_name(let) == 0)
+                return 0;
+        if (!CPU_EQUAL(&let->cores, allowed))
+                return sl_error_set(error, EINVAL, "device \"%.40s\": a name of more than %zu bytes", text, sizeof(let->name) - 1);
+        strcpy(let->name, "cpu");
+        return 0;
+}
+
 static int check_allowed(const char *text, const cpu_set_t *cores, const cpu_set_t *allowed, struct sl_error *error)
 {
         for (int core = 0; core < CPU_SETSIZE; core++)
@@ -68,8 +79,7 @@ int sl_device_let_parse(const char *text, const cpu_set_t *allowed, struct sl_de
         else
                 return sl_error_set(error, EINVAL, "device \"%.40s\": not cpu, cpu:CORE or cpu:CORE-CORE+CORE", text);
         r = r < 0 ? r : check_allowed(text, &let.cores, allowed, error);
-        if (r == 0 && print_name(&let) < 0)
-                r = sl_error_set(error, EINVAL, "device \"%.40s\": a name of more than %zu bytes", text, sizeof(let.name) - 1);
+        r = r < 0 ? r : find_name(text, allowed, &let, error);
         if (r < 0)
                 return r;
         let.n_cores = (uint32_t)CPU_COUNT(&let.cores);
