@@ -180,13 +180,21 @@ Test(topology, this_machine_can_be_read_and_placed)
         cr_assert_gt(thread_cores.n_usable, 0);
 }
 
+/* Between two, so that no other one is named. */
 Test(topology, text_is_cut_and_never_overruns)
 {
-        struct sl_machine machine = machine_of(0);
-        char text[8];
+        cpu_set_t cores;
+        char text[64];
 
-        for (int core = 0; core < 100; core += 2)
-                CPU_SET(core, &machine.allowed);
-        sl_cores_text(&machine.allowed, text, sizeof(text));
-        cr_assert_lt(strlen(text), sizeof(text));
+        CPU_ZERO(&cores);
+        for (int core = 0; core < 8; core += 2)
+                CPU_SET(core, &cores);
+        cr_expect_str_eq(sl_cores_text(&cores, text, 8), "0,2,4,6");
+        for (int core = 8; core < 128; core += 2)
+                CPU_SET(core, &cores);
+        cr_expect_str_eq(sl_cores_text(&cores, text, 8), "0,2,...");
+        cr_expect_str_eq(sl_cores_text(&cores, text, 7), "0,...");
+        cr_expect_str_eq(sl_cores_text(&cores, text, 32), "0,2,4,6,8,10,12,14,16,18,20,...");
+        for (size_t bytes = 1; bytes <= sizeof(text); bytes++)
+                cr_expect_lt(strlen(sl_cores_text(&cores, text, bytes)), bytes);
 }

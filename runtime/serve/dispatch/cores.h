@@ -16,5 +16,5 @@ static inline int sl_first_core(const cpu_set_t *cores)
         return -1;
 }
 
-/* "0-2,5"; cut when @bytes do not suffice. Returns @ret_text. */
+/* "0-2,5"; "0-2,..." when @bytes do not suffice. Returns @ret_text. */
 const char *sl_cores_text(const cpu_set_t *cores, char *ret_text, size_t bytes);
