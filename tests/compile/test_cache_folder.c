@@ -85,18 +85,25 @@ Test(cache_folder, without_a_cache_home_it_is_below_the_users_home)
         char path[PATH_MAX], wanted[PATH_MAX];
         struct sl_error error = {""};
         struct stat status;
+        int fd;
 
         unsetenv("XDG_CACHE_HOME");
         setenv("HOME", bench.folder, 1);
         cr_assert_eq(sl_cache_folder_default(path, &error), 0, "%s", error.text);
         snprintf(wanted, sizeof(wanted), "%s/.cache/starling", bench.folder);
         cr_assert_str_eq(path, wanted);
+        cr_assert_eq(sl_cache_folder_open(path, false, &fd, &error), -ENOENT);
+        cr_assert_lt(stat(inside(".cache"), &status), 0, "who looks makes nothing");
+        cr_assert_eq(sl_cache_folder_open(path, true, &fd, &error), 0, "%s", error.text);
+        close(fd);
         cr_assert_eq(stat(inside(".cache"), &status), 0);
         cr_assert_eq(status.st_mode & 07777u, 0700);
         setenv("XDG_CACHE_HOME", inside("xdg"), 1);
         cr_assert_eq(sl_cache_folder_default(path, NULL), 0);
         snprintf(wanted, sizeof(wanted), "%s/xdg/starling", bench.folder);
         cr_assert_str_eq(path, wanted);
+        cr_assert_eq(
+                sl_cache_folder_open(inside("other/starling"), true, &fd, &error), -ENOENT, "above another one nothing is made");
 }
 
 /* Neither the home of whoever was there before sudo is used, nor one that is not there. */

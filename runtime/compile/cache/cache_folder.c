@@ -65,9 +65,27 @@ int sl_cache_folder_default(char ret_path[PATH_MAX], struct sl_error *error)
         if (snprintf(above, sizeof(above), "%s%s", given ? base : home, given ? "" : "/.cache") >= PATH_MAX ||
                 snprintf(ret_path, PATH_MAX, "%s/starling", above) >= PATH_MAX)
                 return sl_error_set(error, ENAMETOOLONG, "cache folder below \"%s\": the path is too long", given ? base : home);
-        if (mkdir(above, 0700) < 0 && errno != EEXIST)
-                return sl_error_set(error, errno, "\"%s\", for the cache folder: %s", above, strerror(errno));
         return 0;
+}
+
+static bool is_default(const char *path)
+{
+        char usual[PATH_MAX];
+
+        return sl_cache_folder_default(usual, NULL) == 0 && strcmp(path, usual) == 0;
+}
+
+/* With the one above, ~/.cache, of the default one. */
+static int make_folder(const char *path)
+{
+        char above[PATH_MAX];
+
+        if (mkdir(path, 0700) == 0 || errno == EEXIST)
+                return 0;
+        if (errno != ENOENT || !is_default(path))
+                return -errno;
+        snprintf(above, sizeof(above), "%.*s", (int)(strrchr(path, '/') - path), path);
+        return mkdir(above, 0700) < 0 || mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
 int sl_cache_folder_open(const char *path, bool make, int *ret_folder, struct sl_error *error)
@@ -75,8 +93,10 @@ int sl_cache_folder_open(const char *path, bool make, int *ret_folder, struct sl
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct stat status;
 
-        if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
-                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
+        int r = make ? make_folder(path) : 0;
+
+        if (r < 0)
+                return sl_error_set(error, -r, "cache folder \"%s\": %s", path, strerror(-r));
         fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &status) < 0)
                 return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));

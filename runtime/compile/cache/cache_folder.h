@@ -54,8 +54,8 @@ struct sl_cache_file {
 
 /*
  * The folder of a user that names none: $XDG_CACHE_HOME/starling, or ~/.cache/starling, where the home is $HOME if that is this
- * user's, else what the user database says. Makes the folder above it, not itself. Return: 0; -ENOENT the user has no home;
- * -ENAMETOOLONG; -errno; with text.
+ * user's, else what the user database says. Return: 0; -ENOENT the user has no home;
+ * -ENAMETOOLONG; with text.
  */
 int sl_cache_folder_default(char ret_path[PATH_MAX], struct sl_error *error);
 
