@@ -34,6 +34,8 @@ static enum folder_state look_at_folder(const struct sl_host *host, const char *
 
         sl_host_path(host, folder, path);
         there = is_folder(path);
+        for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+                path[n - 1] = 0;
         slash = strrchr(path, '/');
         if (!there && slash)
                 *slash = 0;

@@ -5,6 +5,7 @@
 #include "finding.h"
 #include "host.h"
 #include "host_file.h"
+#include "measure.h"
 #include "memory_room.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #define MEMINFO_BYTES 4096
 #define MIB(bytes)    ((double)(bytes) / (1ull << 20))
+#define SPARE         4 /* times what a measurement takes has to be there */
 #define HUGE_PAGES    "/sys/kernel/mm/transparent_hugepage/"
 
 /* The word in brackets: "always [madvise] never". */
@@ -23,9 +25,19 @@ static const char *chosen(const char *choices, char ret_word[32])
         return ret_word;
 }
 
+/* What is measured must push nobody out of a full control group, such as the runtime that is looked after. */
+static bool has_room(const struct sl_host *host)
+{
+        struct sl_memory_room room;
+
+        sl_memory_room_read(host->root, &room);
+        return room.bytes / SPARE >= SL_MEASURE_HUGE_BYTES;
+}
+
 void sl_check_huge_pages(const struct sl_host *host, struct sl_finding *finding)
 {
-        double speed = host->probes->huge_speed ? host->probes->huge_speed() : 0;
+        bool measured = host->probes->huge_speed && has_room(host);
+        double speed = measured ? host->probes->huge_speed() : 0;
         char enabled[64], defrag[64], enabled_word[32], defrag_word[32];
 
         if (!sl_host_file(host->root, enabled, sizeof(enabled), HUGE_PAGES "enabled")) {
@@ -38,6 +50,8 @@ void sl_check_huge_pages(const struct sl_host *host, struct sl_finding *finding)
         if (speed > 0) {
                 sl_figure(finding, "huge_speed", speed);
                 sl_found_too(finding, "; a stream of 64 MiB is read %.2f times as fast from them", speed);
+        } else if (host->probes->huge_speed && !measured) {
+                sl_found_too(finding, "; what they gain is not measured, as there is too little memory left");
         }
         if (finding->verdict == SL_VERDICT_OK)
                 return;

@@ -16,5 +16,8 @@ double sl_measure_call_ns(void);
 /* Bound to @cpu meanwhile. False: it may not run there. */
 bool sl_measure_gaps(int cpu, struct sl_gaps *ret_gaps);
 
+/* What that takes for a moment. */
+#define SL_MEASURE_HUGE_BYTES (68ull << 20)
+
 /* How many times as fast a stream of memory is read from huge pages as from small ones; 0: there are none. */
 double sl_measure_huge_speed(void);

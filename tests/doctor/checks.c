@@ -386,6 +386,26 @@ Test(doctor, more_instances_than_processors_could_be_fewer)
         made_host_expect(&host, "pinning", SL_VERDICT_BETTER, "8 instances", "model_defaults.instances: 7");
 }
 
+static double measure_huge_speed(void)
+{
+        return 1.5;
+}
+
+/* A measurement must not be what a full control group cannot take. */
+Test(doctor, huge_pages_are_not_measured_where_little_memory_is_left)
+{
+        host.probes.huge_speed = measure_huge_speed;
+        made_host_expect(&host, "huge-pages", SL_VERDICT_OK, "is read 1.50 times as fast from them", NULL);
+        made_host_write(&host, "proc/meminfo", "MemAvailable: 102400 kB\n");
+        made_host_expect(&host, "huge-pages", SL_VERDICT_OK, "is not measured, as there is too little memory left", NULL);
+}
+
+Test(doctor, a_folder_may_end_with_a_slash)
+{
+        setenv("STARLING_SOCKET_DIR", "/run/other/", 1);
+        made_host_expect(&host, "socket-folder", SL_VERDICT_OK, "/run/other/, which the runtime makes", NULL);
+}
+
 Test(doctor, memory_that_is_not_there_is_wrong)
 {
         host.config->memory_max = 9ull << 30;
