@@ -83,7 +83,7 @@ int sl_landlock_enter(const struct sl_landlock_path *paths, size_t n)
                 r = let_open(fd, &(struct sl_landlock_path){.name = sl_sandbox_additions.readable_folder}, 0);
         for (size_t i = 0; r == 0 && i < n; i++) {
                 r = let_open(fd, &paths[i], rulesets[version - 1].files);
-                r = r == -ENOENT ? 0 : r;
+                r = r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -ELOOP ? 0 : r; /* nothing can be opened there anyway */
         }
         if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 r = -errno;

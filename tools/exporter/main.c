@@ -5,6 +5,7 @@
 #include "attach.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/standard_fds.h"
 #include "base/value.h"
 #include "command_options.h"
 #include "exporter_calls.h"
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -118,17 +120,26 @@ static int start_listening(struct exporter *exporter, struct sl_error *error)
         return r;
 }
 
-/* The folder above the one of the socket: that one may come and go with its runtime. */
+static bool is_folder(const char *path)
+{
+        struct stat status;
+
+        return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The folder above the one of the socket, as that one may come and go with its runtime; where it is not there yet, the next one
+ * above that is. */
 static const char *folder_of_sockets(const char *name, char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)])
 {
         char *slash;
 
         if (sl_socket_path(name, path, sizeof(((struct sockaddr_un *)NULL)->sun_path)) < 0)
                 return "/run";
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2 || !is_folder(path); i++) {
                 slash = strrchr(path, '/');
-                if (slash && slash != path)
-                        *slash = 0;
+                if (!slash || slash == path)
+                        return "/run"; /* not all that there is */
+                *slash = 0;
         }
         return path;
 }
@@ -223,6 +234,7 @@ int main(int argc, char **argv)
         struct sl_error error = {""};
         int r;
 
+        sl_standard_fds_fill();
         if (!exporter)
                 return complain(STATUS_FAILED, "no memory");
         exporter->address = ADDRESS_DEFAULT;

@@ -72,14 +72,14 @@ static int open_page(const char *name, struct sl_stats_view **ret_view, struct s
         return r;
 }
 
-/* Whether @fresh, which was found under the name, is to take the place of what is watched, whose runtime is gone. */
+/* Whether @fresh, which was found under the name, is to take the place of what is watched, whose runtime is gone: by the clock of
+ * the day, which goes on over a reboot, or as it lives, whatever somebody has set that clock to. */
 static bool is_newer(const struct watch *watch, const struct sl_stats_view *fresh)
 {
         struct sl_stats_header header;
 
         sl_stats_read_header(fresh, &header);
-        return !watch->view || header.started_unix_ns > watch->page.facts.header.started_unix_ns ||
-               (header.pid != watch->page.facts.header.pid && sl_stats_is_live(fresh));
+        return !watch->view || header.started_unix_ns > watch->page.facts.header.started_unix_ns || sl_stats_is_live(fresh);
 }
 
 static void look_for_page(struct watch *watch)

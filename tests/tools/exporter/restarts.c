@@ -3,7 +3,11 @@
 #include "watch_bench.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 TestSuite(exporter_restarts, .init = watch_bench_init, .fini = watch_bench_deinit);
 
@@ -61,6 +65,25 @@ Test(exporter_restarts, one_that_crashed_is_dead_and_the_next_one_takes_its_plac
         ask();
         cr_expect_eq(value("starling_runtime_state", "state=\"dead\""), 1);
         cr_expect_eq(value("starling_inference_requests_total", "model=\"lenet\""), 2);
+}
+
+/* Somebody has set the clock of the day back meanwhile; in a container the process has the same number again. */
+Test(exporter_restarts, one_that_starts_before_the_one_that_ended_takes_its_place)
+{
+        struct sl_stats *stats = create_page(0);
+        uint64_t later_ns = (uint64_t)(time(NULL) + 3600) * 1000000000;
+        int fd = open(page_path(), O_RDWR | O_CLOEXEC);
+
+        cr_assert_eq(pwrite(fd, &later_ns, sizeof(later_ns), offsetof(struct sl_stats_header, started_unix_ns)), sizeof(later_ns));
+        close(fd);
+        ask();
+        sl_stats_free(stats);
+        ask();
+        cr_expect_eq(value("starling_up", ""), 0);
+        stats = create_page(0);
+        ask();
+        cr_expect_eq(value("starling_up", ""), 1);
+        sl_stats_free(stats);
 }
 
 Test(exporter_restarts, counters_do_not_go_back_while_models_come_and_go)
