@@ -7,6 +7,7 @@ starling=$1
 digits=$2
 . "$(dirname "$0")/serving.sh"
 mkdir -p "$folder/models/mlp/1"
+echo 'trace: {sampling: 1}' >"$folder/traced.yaml"
 cp "$digits/models/mlp/1/model.onnx" "$folder/models/mlp/1"
 
 # full COMMAND...: to a full device
@@ -35,8 +36,9 @@ full --help
 full serve --help
 full version
 full cache list
+full doctor --quick # whatever it finds
 full inspect "$folder/models/mlp/1/model.onnx"
-start --fake
+start --fake --config "$folder/traced.yaml"
 for runtime_name in "$name" "$STARLING_SOCKET_DIR/$name.sock"; do
         said=$("$starling" models --name "$runtime_name" --verbose 2>&1) || wrong "models --name $runtime_name --verbose: $said"
         [[ $said == mlp*worker* ]] || wrong "models --name $runtime_name --verbose: $said"
@@ -48,5 +50,19 @@ full stats "$name" --json
 full stats "$name" --watch=0.05
 full postmortem "$name"
 full postmortem "$name" --json
+said=$(timeout 20 "$starling" trace "$name" --seconds 3600 -o "$folder/none/t.json" 2>&1) && wrong "trace -o below no folder: $said"
+[[ $said == *"none/t.json\": No such file or directory"* ]] || wrong "trace -o below no folder: $said"
+# Who was stopped does not catch up: a line for each 0.5 s, and not all at once.
+"$starling" stats "$name" --watch 0.5 --count 4 >/dev/null &
+watching=$!
+sleep 0.2
+kill -STOP "$watching"
+sleep 2
+begun=$EPOCHREALTIME
+kill -CONT "$watching"
+wait "$watching"
+awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { exit !(b - a > 1.2) }' || wrong "stats --watch catches up"
+# The log is for nobody where descriptor 2 is closed, and for no client either.
+"$starling" inspect "$folder/models/mlp/1/model.onnx" <&- 2>&- | grep -q . || wrong "inspect without standard input says nothing"
 stop
 exit "$status"

@@ -2,6 +2,7 @@
 /*
  * `starling COMMAND ...`: finds the command, or says what it is. No state.
  */
+#include "base/standard_fds.h"
 #include "command.h"
 #include "describe.h"
 
@@ -139,7 +140,12 @@ static int flush_output(const char *name)
 
 int main(int argc, char **argv)
 {
-        int status = run_command(argc, argv);
+        int status, written;
 
-        return status == STATUS_OK ? flush_output(argv[1]) : status;
+        sl_standard_fds_fill();
+        status = run_command(argc, argv);
+        if (status != STATUS_OK && status != STATUS_COULD_BE_BETTER && status != STATUS_WRONG)
+                return status; /* which is said, whatever was printed before */
+        written = flush_output(argv[1]);
+        return written == STATUS_OK ? status : written;
 }

@@ -238,7 +238,9 @@ static int watch(const struct stats_arguments *arguments)
         if (watching.follow.state == FOLLOW_LIVES)
                 status = take_snapshot(&watching, &watching.before);
         while (status == STATUS_OK && (!arguments->count || watching.lines < arguments->count)) {
-                due_ns += step_ns;
+                uint64_t now_ns = sl_clock_ns();
+
+                due_ns = due_ns + step_ns > now_ns ? due_ns + step_ns : now_ns + step_ns; /* who was stopped does not catch up */
                 pause_until(due_ns);
                 status = turn(&watching);
         }

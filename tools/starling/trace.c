@@ -90,14 +90,12 @@ static int watch(struct trace *trace, const struct trace_arguments *arguments)
         return r;
 }
 
-static int write_file(const struct trace *trace, const char *path)
+/* @out is closed. */
+static int write_file(const struct trace *trace, const char *path, FILE *out)
 {
-        FILE *out = path ? fopen(path, "we") : stdout;
         struct lanes lanes;
         bool written;
 
-        if (!out)
-                return complain(STATUS_FAILED, "trace", "\"%s\": %s", path, strerrordesc_np(errno));
         if (lanes_init(&lanes, trace) == 0)
                 trace_print_json(&lanes, out);
         else
@@ -118,6 +116,25 @@ static void report(const struct trace *trace)
         fputc('\n', stderr);
 }
 
+/* Whether the file can be made is known before anything is watched for it. */
+static int watch_into_file(struct trace *trace, const struct trace_arguments *arguments)
+{
+        FILE *out = arguments->output ? fopen(arguments->output, "we") : stdout;
+        int status;
+
+        if (!out)
+                return complain(STATUS_FAILED, "trace", "\"%s\": %s", arguments->output, strerrordesc_np(errno));
+        if (watch(trace, arguments) == 0) {
+                status = write_file(trace, arguments->output, out);
+                if (status == STATUS_OK)
+                        report(trace);
+                return status;
+        }
+        if (arguments->output)
+                fclose(out);
+        return complain(STATUS_FAILED, "trace", "out of memory");
+}
+
 int command_trace(int argc, char **argv)
 {
         struct trace_arguments arguments;
@@ -132,14 +149,7 @@ int command_trace(int argc, char **argv)
         if (r < 0)
                 return complain(session_status(r), argv[0], "%s", error.text);
         r = trace_begin(&trace, view, (uint32_t)arguments.requests, &error);
-        if (r < 0)
-                status = complain(STATUS_FAILED, argv[0], "%s", error.text);
-        else if (watch(&trace, &arguments) < 0)
-                status = complain(STATUS_FAILED, argv[0], "out of memory");
-        else
-                status = write_file(&trace, arguments.output);
-        if (r == 0 && status == STATUS_OK)
-                report(&trace);
+        status = r < 0 ? complain(STATUS_FAILED, argv[0], "%s", error.text) : watch_into_file(&trace, &arguments);
         trace_deinit(&trace);
         sl_stats_close(view);
         return status;

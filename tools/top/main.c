@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/standard_fds.h"
 #include "base/value.h"
 #include "command.h"
 #include "command_options.h"
@@ -165,8 +166,10 @@ int main(int argc, char **argv)
         struct sl_error error = {""};
         struct top top = {0};
         double seconds = 1;
-        int r, status = parse(argc, argv, &name, &seconds);
+        int r, status;
 
+        sl_standard_fds_fill();
+        status = parse(argc, argv, &name, &seconds);
         if (status != STATUS_OK)
                 return status;
         setlocale(LC_CTYPE, "");
