@@ -161,15 +161,18 @@ int sl_cuda_chooser_read(struct sl_cuda_chooser *chooser, const void *data, uint
 {
         struct sl_gpu_choices_facts facts;
         struct sl_gpu_choice choice;
+        bool has_time;
         int r = sl_gpu_choices_check(data, bytes, &facts, error);
 
         if (r == 0)
                 r = sl_gpu_choices_fit(&facts, &chooser->facts, error);
         if (r < 0)
                 return r;
+        has_time = chooser->options.times && facts.timed_ns < chooser->options.bound_ns;
         for (uint32_t i = 0; i < facts.n_choices; i++) {
                 sl_gpu_choices_at(data, i, &choice);
-                (void)add(chooser, &choice); /* what there is no memory for is timed once more */
+                if (choice.ns || !has_time)
+                        (void)add(chooser, &choice); /* what there is no memory for is timed once more */
         }
         chooser->facts.n_candidates = facts.n_candidates;
         chooser->facts.timed_ns = facts.timed_ns;

@@ -42,7 +42,11 @@ struct sl_cuda_chooser *sl_cuda_chooser_free(struct sl_cuda_chooser *chooser);
 void sl_cuda_chooser_identify(const struct sl_cuda_device *device, const struct sl_cuda_libraries *libraries, uint32_t percent,
         struct sl_gpu_identity *ret_identity);
 
-/* Knows what a file says. Before anything else. Return: 0; -EBADMSG, -ESTALE with text: nothing of it; -ENOMEM. */
+/*
+ * Knows what a file says; what was not timed, as there was no memory or not enough time for it, only where all that was timed took
+ * its bound by now: else that is timed after all. Before anything else. Return: 0; -EBADMSG, -ESTALE with text: nothing of it;
+ * -ENOMEM.
+ */
 int sl_cuda_chooser_read(struct sl_cuda_chooser *chooser, const void *data, uint64_t bytes, struct sl_error *error);
 
 /* All that it knows, as a file. Return: as sl_gpu_choices_write(). */

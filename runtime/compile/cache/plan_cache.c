@@ -587,7 +587,7 @@ int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_
 
 static void choices_name(const struct sl_plan_choices_key *key, char ret_name[SL_CACHE_NAME_BYTES])
 {
-        const uint64_t numbers[] = {key->plan.checksum, key->plan.bytes, key->gpu, key->percent};
+        const uint64_t numbers[] = {key->plan.checksum, key->plan.bytes, key->gpu | (uint64_t)key->compiles << 32, key->percent};
         char name[SL_PLAN_CACHE_NAME_BYTES];
 
         name_of(mix((struct sl_digest){CHOICES_MAGIC, 0}, numbers, sizeof(numbers)), "choices", name);

@@ -128,7 +128,8 @@ int sl_plan_cache_store_merged(struct sl_plan_cache *cache, const struct sl_plan
 struct sl_plan_choices_key {
         struct sl_plan_identity plan;
         uint32_t gpu, percent;
-        bool asked; /* a request of this user wanted the plan */
+        bool compiles; /* engines that are compiled at run time were among what was timed */
+        bool asked;    /* a request of this user wanted the plan */
         uint32_t uid;
 };
 

@@ -20,6 +20,7 @@ static struct sl_plan_choices_key key_of(const struct sl_process_executor_option
         return (struct sl_plan_choices_key){.plan = sl_plan_identity(options->plan),
                 .gpu = options->gpu->gpu,
                 .percent = options->gpu->percent,
+                .compiles = options->gpu_tuning.tune == SL_GPU_TUNE_COMPILED,
                 .asked = options->asked,
                 .uid = options->uid};
 }

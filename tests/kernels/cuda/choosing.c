@@ -440,6 +440,45 @@ Test(choosing, takes_the_first_where_there_is_no_memory)
         expect_first(&options, true);
 }
 
+/* Who has the file of one who had no memory, or not enough time, and has both. */
+static void expect_timed_after_all(const struct sl_cuda_chooser_options *first_options)
+{
+        const struct sl_cuda_chooser_options options = asked(true, false);
+        struct sl_cuda_chooser *first = new_chooser(first_options), *second = new_chooser(&options);
+        struct sl_error error = {""};
+        uint64_t bytes;
+        void *data;
+
+        open_convolutions();
+        compute(first);
+        cr_expect_eq(read_file(first, &data, &bytes).n_timed, 0);
+        has_no_room = false;
+        cr_assert_eq(sl_cuda_chooser_read(second, data, bytes, &error), 0, "%s", error.text);
+        free(data);
+        compute(second);
+        cr_expect_gt(read_file(second, &data, &bytes).n_timed, 0);
+        cr_expect(sl_cuda_chooser_has_news(second));
+        free(data);
+        sl_cuda_chooser_free(first);
+        sl_cuda_chooser_free(second);
+}
+
+Test(choosing, that_had_no_time_is_done_by_who_has_more)
+{
+        struct sl_cuda_chooser_options options = asked(true, false);
+
+        options.bound_ns = 0;
+        expect_timed_after_all(&options);
+}
+
+Test(choosing, that_had_no_memory_is_done_when_there_is_some)
+{
+        const struct sl_cuda_chooser_options options = asked(true, false);
+
+        has_no_room = true;
+        expect_timed_after_all(&options);
+}
+
 /* ---- what cannot be believed ---- */
 
 static void expect_same_choices(const struct sl_cuda_chooser *a, const struct sl_cuda_chooser *b)

@@ -120,6 +120,9 @@ Test(tunings, come_back_at_the_next_start)
         cr_assert_geq(options.choices_fd, 0);
         cr_expect_gt(lseek(options.choices_fd, 0, SEEK_END), 0);
         close(options.choices_fd);
+        options.gpu_tuning.tune = SL_GPU_TUNE_COMPILED;
+        sl_tunings_begin(&tunings, &options);
+        cr_expect_eq(options.choices_fd, -1, "who has more to choose from chooses anew");
         options.gpu_tuning.tune = SL_GPU_TUNE_OFF;
         sl_tunings_begin(&tunings, &options);
         cr_expect_eq(options.choices_fd, -1, "who does not choose wants none");
