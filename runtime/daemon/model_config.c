@@ -263,9 +263,14 @@ static int apply_batch_sizes(const struct reading *reading, const struct sl_mode
                         result = check_batch_size(reading, config->batch_sizes[i], config->lowering.batch_max);
                 return result;
         }
+        if (!texts->batch_sizes_count) { /* as if the defaults had none */
+                config->instances = config->n_batch_sizes && !texts->instances ? 1 : config->instances;
+                config->n_batch_sizes = 0;
+                return 0;
+        }
         if (texts->instances)
                 return bad(reading, "batch_sizes", "says how many workers there are, and so does instances");
-        if (texts->batch_sizes_count < 1 || texts->batch_sizes_count > SL_WORKERS_MAX)
+        if (texts->batch_sizes_count > SL_WORKERS_MAX)
                 return bad(reading, "batch_sizes", "%u workers, a model has 1 to %u", texts->batch_sizes_count, SL_WORKERS_MAX);
         for (uint32_t i = 0; i < texts->batch_sizes_count && result == 0; i++) {
                 uint64_t size;
@@ -346,9 +351,9 @@ static int apply_rows(const struct reading *reading, const struct sl_model_texts
 
         if (!texts->batching_rows)
                 return 0;
-        if (texts->batching_rows_count != SL_EBIRD_ROWS)
+        if (texts->batching_rows_count && texts->batching_rows_count != SL_EBIRD_ROWS)
                 return bad(reading, "batching_rows", "%u rows, e_ebird has %u", texts->batching_rows_count, SL_EBIRD_ROWS);
-        for (uint32_t i = 0; i < SL_EBIRD_ROWS && result == 0; i++)
+        for (uint32_t i = 0; i < texts->batching_rows_count && result == 0; i++)
                 result = read_row(reading, texts->batching_rows[i], &engine.rows[i]);
         if (result == 0)
                 batching->engine = engine;
@@ -420,7 +425,7 @@ static int apply_versions(const struct reading *reading, const struct sl_version
 
         if (!texts)
                 return 0;
-        if (!!texts->latest + !!texts->all + !!texts->specific != 1)
+        if (!!texts->latest + !!texts->all + !!texts->specific_count != 1)
                 return bad(reading, "version_policy", "wants exactly one of latest, all, specific");
         if (texts->latest) {
                 if (sl_value_number(texts->latest, 1, SL_LATEST_MAX, &latest, wish) < 0)
@@ -445,9 +450,9 @@ static int apply_weights(const struct reading *reading, const struct sl_ensemble
         float sum = 0;
 
         if (config->rule != SL_RULE_WEIGHTED_MEAN)
-                return texts->weights ? bad(reading, "ensemble.weights", "belong to rule weighted_mean, the rule is %s",
-                                                sl_rule_name(config->rule))
-                                      : 0;
+                return texts->weights_count ? bad(reading, "ensemble.weights", "belong to rule weighted_mean, the rule is %s",
+                                                      sl_rule_name(config->rule))
+                                            : 0;
         if (texts->weights_count != config->n_members)
                 return bad(reading, "ensemble.weights", "%u weights for %u members", texts->weights_count, config->n_members);
         for (uint32_t i = 0; i < texts->weights_count; i++) {
@@ -519,7 +524,7 @@ static int apply_device(const struct reading *reading, const struct sl_model_tex
 
         if (!texts->device)
                 return check_gpus(reading, config);
-        config->on_gpu = texts->device_count != 1 || strcmp(texts->device[0], "cpu") != 0;
+        config->on_gpu = texts->device_count > 1 || (texts->device_count && strcmp(texts->device[0], "cpu") != 0);
         if (!config->on_gpu)
                 return 0;
         for (uint32_t i = 0; i < texts->device_count; i++) {
@@ -544,11 +549,15 @@ static int apply_fuse(const struct reading *reading, const struct sl_model_texts
         if (!texts->fuse)
                 return 0;
         config->n_fuse_names = 0;
+        if (!texts->fuse_count) {
+                config->fuse = SL_SHARING_NEVER;
+                return 0;
+        }
         if (texts->fuse_count == 1 && sl_value_choice(texts->fuse[0], fuses, 2, &choice, wish) == 0) {
                 config->fuse = (uint32_t)choice;
                 return 0;
         }
-        if (texts->fuse_count < 1 || texts->fuse_count > SL_FUSE_NAMES_MAX)
+        if (texts->fuse_count > SL_FUSE_NAMES_MAX)
                 return bad(reading, "fuse", "%u names, 1 to %u models share workers; or never, auto", texts->fuse_count,
                         SL_FUSE_NAMES_MAX);
         for (uint32_t i = 0; i < texts->fuse_count; i++) {

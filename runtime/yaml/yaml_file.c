@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "schema.h"
+#include "yaml_empty.h"
 #include "yaml_words.h"
 
 #include <fcntl.h>
@@ -309,7 +310,11 @@ static int load_data(struct sl_yaml_file *file, struct sl_error *error)
         file->config.log_fn = NULL;
         if (code == CYAML_ERR_OOM)
                 return sl_error_set(error, ENOMEM, "%s: out of memory", file->path);
-        return code == CYAML_OK ? 0 : structure_error(file, &complaint, code, error);
+        if (code != CYAML_OK)
+                return structure_error(file, &complaint, code, error);
+        return sl_yaml_empty_mark(&file->document, file->schema, file->data) < 0
+                       ? sl_error_set(error, ENOMEM, "%s: out of memory", file->path)
+                       : 0;
 }
 
 static int init(struct sl_yaml_file *file, const char *path, struct sl_error *error)

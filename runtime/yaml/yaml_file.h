@@ -23,7 +23,8 @@ struct sl_yaml_file;
 int sl_yaml_file_open(const char *path, const cyaml_schema_value_t *schema, struct sl_yaml_file **ret_file, struct sl_error *error);
 struct sl_yaml_file *sl_yaml_file_free(struct sl_yaml_file *file);
 
-/* The struct that the schema describes; NULL for an empty file. Owned by the handle. */
+/* The struct that the schema describes; NULL for an empty file. A list of texts is NULL where there is none, and not where it is
+ * empty. Owned by the handle. */
 const void *sl_yaml_file_data(const struct sl_yaml_file *file);
 
 /*

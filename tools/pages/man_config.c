@@ -42,8 +42,8 @@ int page_of_config(FILE *out, struct sl_error *error)
         page_paragraphs(out,
                 "Both files are YAML. `starling serve --config FILE` reads the runtime's; every key has a default, so that none is "
                 "needed. A model's is NAME/config.yaml in its repository, and the same keys are allowed under model_defaults of "
-                "the "
-                "runtime's file. Keys with a dot here are keys of a mapping there. An unknown key, a key that is given twice and a "
+                "the runtime's file, for models that do not say otherwise; an empty list, [], says that there are none. Keys with "
+                "a dot here are keys of a mapping there. An unknown key, a key that is given twice and a "
                 "value outside of its range are refused with file, line and key.\n"
                 "\n"
                 "Bytes are a number, or a number with a unit of 1024: 4096, 64 MiB, 1GiB.");

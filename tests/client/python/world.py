@@ -51,8 +51,12 @@ class FakeRuntime:
 class RealRuntime:
     """$STARLING_COMMAND serving a repository: a folder, or {name: bytes of its ONNX file, or files of its folder}."""
 
-    def __init__(self, models, *arguments):
+    def __init__(self, models, *arguments, configuration=None):
         self.folder = tempfile.mkdtemp(prefix="starling-python-")
+        if configuration is not None:  # of the runtime itself
+            with open(os.path.join(self.folder, "config.yaml"), "w") as file:
+                file.write(configuration)
+            arguments = ("--config", file.name, *arguments)
         self.name = f"python-{os.getpid()}"
         self.arguments = [*arguments, models if isinstance(models, str) else self._write(models)]
         self.log = open(os.path.join(self.folder, "log"), "w+")
