@@ -21,35 +21,38 @@ struct sl_error;
  * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h), GPU struct sl_cuda_figures.
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
-        X(backend, BACKEND, "cpu", 0, 0)                       /* cpu (what it lacks, ref runs), ref, cuda */                          \
-        X(batch_max, NUMBER, "32", 1, 1024)                    /* the ladder is 1, 2, 4, ... batch_max */                          \
-        X(without_passes, PASSES, "", 0, 0)                    /* graph passes that are left out */                                \
-        X(precision, PRECISION, "fp32", 0, 0)                  /* of weights and activations */                                    \
-        X(weights, WEIGHTS, "fp32", 0, 0)                      /* what they lie in, where a kernel can widen them */               \
-        X(tune, TUNE, "off", 0, 0)                             /* whether algorithms and layouts are timed */                      \
-        X(tune_seconds, NUMBER, "30", 1, 3600)                 /* most that the timing may take */                                 \
-        X(merge_seconds, REAL, "2", 0, 3600)                   /* for timing nodes when models are merged; 0: Algorithm 1 decides */ \
-        X(merge_copies, REAL, "0.1", 0, 1000)                  /* share of weights that merged models may have in a second form */ \
-        X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
-        X(max_relative_error, REAL, "1e-4", 0, 1)              /* of an approximate algorithm, of the output's range */            \
-        X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch: one at a time */        \
-        X(nodes_max, NUMBER, "100000", 1, 10000000)            /* of a model; values: twice as many */                             \
-        X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)      /* of the file, and of all its constants */                         \
-        X(tensor_bytes_max, BYTES, "4 GiB", 1, 1ull << 44)     /* of one tensor */                                                 \
-        X(plan_seconds, NUMBER, "120", 1, 86400)               /* processor time of a compilation; its tuning comes on top */      \
-        X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)      /* of the plan file */                                              \
+        X(backend, BACKEND, "cpu", 0, 0)                   /* cpu (what it lacks, ref runs), ref, cuda */                          \
+        X(batch_max, NUMBER, "32", 1, 1024)                /* the ladder is 1, 2, 4, ... batch_max */                              \
+        X(without_passes, PASSES, "", 0, 0)                /* graph passes that are left out */                                    \
+        X(precision, PRECISION, "fp32", 0, 0)              /* of weights and activations */                                        \
+        X(weights, WEIGHTS, "fp32", 0, 0)                  /* what they lie in, where a kernel can widen them */                   \
+        X(tune, TUNE, "off", 0, 0)                         /* whether algorithms and layouts are timed */                          \
+        X(tune_seconds, NUMBER, "30", 1, 3600)             /* most that the timing may take */                                     \
+        X(merge_seconds, REAL, "2", 0, 3600)               /* for timing nodes when models are merged; 0: Algorithm 1 decides */   \
+        X(merge_copies, REAL, "0.1", 0, 1000)              /* share of weights that merged models may have in a second form */     \
+        X(winograd, FLAG, "true", 0, 0)                    /* whether approximate algorithms may be taken */                       \
+        X(max_relative_error, REAL, "1e-4", 0, 1)          /* of an approximate algorithm, of the output's range */                \
+        X(batch_invariant, FLAG, "false", 0, 0)            /* the same bits for a sample in any batch: one at a time */            \
+        X(nodes_max, NUMBER, "100000", 1, 10000000)        /* of a model; values: twice as many */                                 \
+        X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)  /* of the file, and of all its constants */                             \
+        X(tensor_bytes_max, BYTES, "4 GiB", 1, 1ull << 44) /* of one tensor */                                                     \
+        X(plan_seconds, NUMBER, "120", 1, 86400)           /* processor time of a compilation; its tuning comes on top */          \
+        X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)  /* of the plan file */                                                  \
         X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */                           \
         X(dynamic_bytes_max, BYTES, "256 MiB", 1, 1ull << 44)  /* of what one run makes of data-dependent shapes */                \
         X(work_max, REAL, "1e13", 1, 1e18)                     /* elementary steps of one run: see below */                        \
         X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
-        X(teams, FLAG, "true", 0, 0)         /* whether steps are cut for teams of cores; serve asks for it where threads is above 1 */ \
-        X(team_size, NUMBER, "0", 0, 64)     /* of the team for which the tuner times parts; 0: as many as there are CPUs */ \
-        X(laned, FLAG, "false", 0, 0)        /* products are packed as merged plans have them; what says `fuse` asks for it */ \
+        X(teams, FLAG, "true", 0, 0) /* whether steps are cut for teams of cores; serve asks for it where threads is above 1 */    \
+        X(team_size, NUMBER, "0", 0, 64)     /* of the team for which the tuner times parts; 0: as many as there are CPUs */       \
+        X(laned, FLAG, "false", 0, 0)        /* products are packed as merged plans have them; what says `fuse` asks for it */     \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
-        X(gpu, GPU, "auto", 0, 0)            /* what backend cuda plans for: auto (what the model is on, else h100), h100, h200, a file of figures (JSON) */ \
-        X(tf32, FLAG, "false", 0, 0)         /* whether backend cuda may round factors of float32 products to 10 bits */ \
-        X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */
+        X(gpu, GPU, "auto", 0,                                                                                                     \
+                0) /* what backend cuda plans for: auto (what the model is on, else h100), h100, h200, a file of figures (JSON) */ \
+        X(tf32, FLAG, "false", 0, 0) /* whether backend cuda may round factors of float32 products to 10 bits */                   \
+        X(shapes, SHAPES, "", 0, 0)  /* of open dimensions: sequence=128,height=224 */                                             \
+        X(shapes_known, FLAG, "false", 0,                                                                                          \
+                0) /* whether each of these has to be a dimension of the model: what names one model asks for it */
 
 /*
  * work_max bounds how long one run of the largest batch may take, in elementary steps (kernels/op.h) by what each counts on its

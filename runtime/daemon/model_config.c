@@ -226,6 +226,8 @@ static int apply_lowering(const struct reading *reading, const struct sl_model_t
 #define X(name, kind, text, least, most) result = result < 0 ? result : APPLY_##kind(name);
         SL_LOWER_OPTIONS(X)
 #undef X
+        if (texts->shapes && !*reading->prefix && !texts->shapes_known) /* they are this model's */
+                config->lowering.shapes_known = true;
         return result;
 }
 
@@ -295,8 +297,10 @@ static int apply_prepared(const struct reading *reading, const struct sl_model_t
         for (uint32_t i = 0; i < texts->prepared_shapes_count; i++)
                 if (sl_dim_sizes_parse(texts->prepared_shapes[i], &config->prepared[i], &cause) < 0)
                         return bad(reading, "prepared_shapes", "%s", cause.text);
-        if (texts->prepared_shapes)
+        if (texts->prepared_shapes) {
                 config->n_prepared = texts->prepared_shapes_count;
+                config->prepared_known = !*reading->prefix;
+        }
         if (config->n_prepared > config->shapes_max)
                 return bad(reading, "shapes_max", "%u, and the defaults prepare %u combinations", config->shapes_max,
                         config->n_prepared);

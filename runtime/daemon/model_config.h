@@ -96,6 +96,7 @@ struct sl_model_config {
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
+        bool prepared_known; /* they are the model's own: each name is one of its open dimensions */
 
         bool is_ensemble;
         uint32_t rule; /* enum sl_rule; NONE of a model by itself */

@@ -149,6 +149,7 @@ static void fill_spec(struct served *served, int64_t version)
         };
         fill_workers(served);
         served->spec.n_prepared = config->n_prepared;
+        served->spec.prepared_known = config->prepared_known;
         memcpy(served->spec.prepared, config->prepared, sizeof(config->prepared));
 }
 

@@ -71,6 +71,7 @@ struct sl_graph_limits {
         uint32_t nodes;          /* default 100,000 */
         uint32_t values;         /* default 200,000 */
         uint64_t tensor_bytes;   /* of any one tensor; default 4 GiB */
+        bool sizes_known;        /* a size of a name that no input has is an error; default false: it is another model's */
 };
 extern const struct sl_graph_limits sl_graph_limits_default;
 

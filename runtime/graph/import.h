@@ -17,13 +17,14 @@ struct sl_model_file;
  * @path: the file; external data is looked for in its folder only (no absolute path, no "..", no link that leads outside).
  * @sizes: sizes for open dimensions of the inputs, by name; NULL: none. A leading dimension without a size becomes SL_DIM_BATCH
  * when the same parameter (or none) leads all such inputs; any other open dimension without a size is refused. Sizes for names
- * that the file does not have are ignored.
+ * that the file does not have are ignored, unless the limits say otherwise.
  *
  * Return: 0, or with a text that names the node or tensor, the value and the limit:
  *   -EBADMSG  not an ONNX file, truncated, or a field contradicts another (wrong sizes, cycles, missing values)
  *   -ENOTSUP  an operator, type, domain or opset that Starling lacks: names operator, domain, opset and node
  *   -EDOM     the file is something else for some batch sizes: its leading dimensions want sizes as well
  *   -E2BIG    a limit is exceeded
+ *   -EINVAL   a size has a name that no input has, where the limits ask for that: names it and the inputs
  *   -EACCES   external data that leads outside the model's folder
  *   -ENOENT, -EIO, -ENOMEM
  */

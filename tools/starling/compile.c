@@ -65,6 +65,7 @@ int command_compile(int argc, char **argv)
         int r;
 
         sl_lower_options_init(&wish.lowering);
+        wish.lowering.shapes_known = true;
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "compile", "%s", error.text) : complain_usage("compile");
         if (wish.base && (base_fd = open(wish.base, O_RDONLY | O_CLOEXEC)) < 0)

@@ -39,6 +39,7 @@ static int set(struct wish *wish, enum sl_lower_option option, const char *text,
                 snprintf(assignment, sizeof(assignment), "%s=%s", sl_lower_option_name(option), text);
         else
                 snprintf(assignment, sizeof(assignment), "%s", text);
+        wish->lowering.shapes_known = true;
         return sl_lower_options_parse(&wish->lowering, assignment, error);
 }
 

@@ -91,6 +91,7 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 wish->workers = true;
                 return 0;
         case 'O':
+                wish->lowering.shapes_known = true;
                 return sl_lower_options_parse(&wish->lowering, value, error);
         default:
                 return -EINVAL;

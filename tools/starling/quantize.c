@@ -124,6 +124,7 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 wish->output = value;
                 return 0;
         case 'O':
+                wish->options.lowering.shapes_known = true;
                 return sl_lower_options_parse(&wish->options.lowering, value, error);
         default:
                 return -EINVAL;

@@ -307,6 +307,7 @@ struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *opti
         limits.values = 2 * options->nodes_max;
         limits.constant_bytes = options->model_bytes_max;
         limits.tensor_bytes = options->tensor_bytes_max;
+        limits.sizes_known = options->shapes_known;
         if (limits.file_bytes > options->model_bytes_max)
                 limits.file_bytes = options->model_bytes_max;
         return limits;

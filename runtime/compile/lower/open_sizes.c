@@ -115,15 +115,29 @@ static const char *without_path(const struct sl_model_file *model, const char *t
         return !strncmp(text, model->path, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
 }
 
+/* Whatever else is wrong with the file is said by those who go on with it. */
+static int check_names(const struct sl_model_file *model, const struct sl_lower_options *lowering, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
+        struct sl_error why = {.text = ""};
+
+        if (!lowering->shapes_known || !lowering->shapes.n ||
+                sl_import_onnx_file(model, &limits, &lowering->shapes, &graph, &why) != -EINVAL)
+                return 0;
+        return sl_error_set(error, EINVAL, "%s", without_path(model, why.text));
+}
+
 /* Also a leading dimension, where the file has no form with an open one. */
 static int settle(const struct sl_model_file *model, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
 {
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
         struct sl_signature signature;
         struct sl_error why = {.text = ""};
-        int r = sl_import_signature(model, &limits, &signature, error);
+        int r = check_names(model, lowering, error);
         const char *open;
 
+        r = r < 0 ? r : sl_import_signature(model, &limits, &signature, error);
         if (r < 0 || choose(model, &signature, samples, lowering, &why))
                 return r;
         if (signature.has_batch && sl_signature_open_batch(&signature, NULL) == 0 &&

@@ -28,7 +28,7 @@ bool sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_optio
 
 /*
  * For tools that look at a model without a request: gives each open dimension of the file beside the batch that has no size in
- * @lowering one that the model takes, @samples to what leads an input. Return: 0; -ENOTSUP none of the list suits; -errno of
- * reading the file.
+ * @lowering one that the model takes, @samples to what leads an input. Return: 0; -ENOTSUP none of the list suits; -EINVAL
+ * with shapes_known, a size has a name that no input has; -errno of reading the file.
  */
 int sl_open_sizes_choose(const char *model_path, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error);

@@ -7,6 +7,7 @@
 #include "import/importer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,79 @@ static int read_type(struct sl_importer *im, const Onnx__ValueInfoProto *info, c
         return result;
 }
 
+/* An input that an initializer gives a value is none. */
+static bool is_given(const struct sl_importer *im, const Onnx__ValueInfoProto *info)
+{
+        const struct sl_symbol *symbol = sl_symbols_find(&im->symbols, info->name ? info->name : "");
+
+        return !symbol || symbol->value != SL_VALUE_NONE;
+}
+
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *info)
+{
+        bool tensor = info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && info->type->tensor_type;
+
+        return tensor ? info->type->tensor_type->shape : NULL;
+}
+
+static bool has_dimension(const Onnx__ValueInfoProto *info, const char *wanted)
+{
+        const Onnx__TensorShapeProto *shape = shape_of(info);
+        char name[SL_SYMBOL_BYTES];
+
+        for (size_t i = 0; shape && i < shape->n_dim; i++)
+                if (sl_onnx_dim_is_open(shape->dim[i]) &&
+                        !strcmp(wanted, sl_symbol_name(sl_onnx_dim_parameter(shape->dim[i]), info->name, (uint32_t)i, name)))
+                        return true;
+        return false;
+}
+
+/* "x [batch,sequence], mask [batch,64]", as far as there is room. */
+static void print_inputs(const struct sl_importer *im, char *text, size_t bytes)
+{
+        char name[SL_SYMBOL_BYTES];
+        size_t used = 0;
+
+        for (size_t k = 0; k < im->proto->n_input && used < bytes; k++) {
+                const Onnx__ValueInfoProto *info = im->proto->input[k];
+                const Onnx__TensorShapeProto *shape = shape_of(info);
+
+                if (!shape || is_given(im, info))
+                        continue;
+                used += (size_t)snprintf(text + used, bytes - used, "%s%s [", used ? ", " : "", info->name);
+                for (size_t i = 0; i < shape->n_dim && used < bytes; i++) {
+                        const char *parameter = sl_onnx_dim_parameter(shape->dim[i]);
+
+                        used += sl_onnx_dim_is_open(shape->dim[i])
+                                        ? (size_t)snprintf(text + used, bytes - used, "%s%s", i ? "," : "",
+                                                  sl_symbol_name(parameter, info->name, (uint32_t)i, name))
+                                        : (size_t)snprintf(
+                                                  text + used, bytes - used, "%s%" PRId64, i ? "," : "", shape->dim[i]->dim_value);
+                }
+                if (used < bytes)
+                        used += (size_t)snprintf(text + used, bytes - used, "]");
+        }
+}
+
+static int check_sizes(const struct sl_importer *im)
+{
+        const struct sl_dim_sizes *sizes = im->sizes;
+        char inputs[256] = "";
+
+        for (uint32_t s = 0; sizes && s < sizes->n; s++) {
+                bool found = false;
+
+                for (size_t i = 0; i < im->proto->n_input && !found; i++)
+                        found = !is_given(im, im->proto->input[i]) && has_dimension(im->proto->input[i], sizes->items[s].name);
+                if (found)
+                        continue;
+                print_inputs(im, inputs, sizeof(inputs));
+                return sl_error_set(im->error, EINVAL, "shapes: no input has an open dimension \"%s\": %s", sizes->items[s].name,
+                        inputs[0] ? inputs : "there are no inputs");
+        }
+        return 0;
+}
+
 static int import_input(struct sl_importer *im, size_t index, const char **batch)
 {
         const Onnx__ValueInfoProto *info = im->proto->input[index];
@@ -97,8 +171,7 @@ static int import_input(struct sl_importer *im, size_t index, const char **batch
         struct sl_tensor tensor;
         int result;
 
-        /* An initializer of that name is there already: the input is a constant. */
-        if (!symbol || symbol->value != SL_VALUE_NONE)
+        if (is_given(im, info))
                 return 0;
         result = sl_import_check_name(im, "input", index, info->name ? info->name : "");
         if (result == 0)
@@ -117,7 +190,7 @@ int sl_import_inputs(struct sl_importer *im)
         uint32_t *inputs = calloc(proto->n_input + 1, sizeof(*inputs));
         const char *batch = NULL;
         uint32_t n_inputs = 0;
-        int result = inputs ? 0 : -ENOMEM;
+        int result = !inputs ? -ENOMEM : im->limits->sizes_known ? check_sizes(im) : 0;
 
         for (size_t i = 0; i < proto->n_input && result == 0; i++) {
                 uint32_t n_before = im->graph->n_values;

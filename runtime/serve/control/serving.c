@@ -282,6 +282,8 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
                 sl_sizes_loaded(r, served, model);
         if (ensemble->open)
                 sl_sizes_prepare(r, served);
+        else
+                sl_sizes_closed(r, served);
         rebuild_ensembles(r, served->own.name);
         sl_names_answer(r, served, 0, replaced ? "replaced" : "ready");
         return 0;

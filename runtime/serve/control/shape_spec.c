@@ -39,6 +39,28 @@ int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *i
                           : 0;
 }
 
+static bool has_symbol(const struct sl_plan_info *info, const char *name)
+{
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                if (!strcmp(info->symbols[i], name))
+                        return true;
+        return false;
+}
+
+int sl_shape_known(const struct sl_plan_info *info, const struct sl_dim_sizes *named, struct sl_error *error)
+{
+        char open[SL_SYMBOLS_MAX * (SL_SYMBOL_BYTES + 4)] = "";
+        size_t used = 0;
+
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                used += (size_t)snprintf(open + used, sizeof(open) - used, "%s\"%s\"", i ? ", " : "", info->symbols[i]);
+        for (uint32_t i = 0; i < named->n; i++)
+                if (!has_symbol(info, named->items[i].name))
+                        return sl_error_set(error, EINVAL, "prepared_shapes: no input has an open dimension \"%s\": %s%s",
+                                named->items[i].name, used ? "open are " : "none is open", open);
+        return 0;
+}
+
 int sl_shape_sizes(const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t ret_sizes[SL_SYMBOLS_MAX],
         struct sl_error *error)
 {

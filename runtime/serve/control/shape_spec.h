@@ -18,6 +18,9 @@ struct sl_plan_info;
 int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *info, const int64_t sizes[SL_SYMBOLS_MAX],
         char name[SL_MODEL_NAME_BYTES], struct sl_model_spec *ret_spec, struct sl_error *error);
 
+/* Is each of the names an open dimension? Return: 0; -EINVAL names the one that is none, and those that are open. */
+int sl_shape_known(const struct sl_plan_info *info, const struct sl_dim_sizes *named, struct sl_error *error);
+
 /* Named sizes in the order of the symbols, 0 behind them. Return: 0; -EINVAL a symbol has no size. */
 int sl_shape_sizes(const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t ret_sizes[SL_SYMBOLS_MAX],
         struct sl_error *error);

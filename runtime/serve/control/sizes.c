@@ -139,13 +139,25 @@ void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
                 int64_t sizes[SL_SYMBOLS_MAX];
                 struct sl_served *served;
                 struct sl_error error;
-                int result = sl_shape_sizes(open->model->info, &spec_of(open)->prepared[i], sizes, &error);
+                const struct sl_dim_sizes *named = &spec_of(open)->prepared[i];
+                int result = spec_of(open)->prepared_known ? sl_shape_known(open->model->info, named, &error) : 0;
 
+                if (result == 0)
+                        result = sl_shape_sizes(open->model->info, named, sizes, &error);
                 if (result == 0)
                         result = want_shape(r, open, sizes, &served, &error);
                 if (result < 0 && result != -EBUSY)
                         sl_names_report(r, 1, "shape-not-loaded", open, error.text);
         }
+}
+
+void sl_sizes_closed(struct sl_registry *r, struct sl_served *served)
+{
+        const struct sl_model_spec *spec = spec_of(served);
+        struct sl_error error;
+
+        if (spec->n_prepared && spec->prepared_known && sl_shape_known(served->model->info, &spec->prepared[0], &error) < 0)
+                sl_names_report(r, 1, "shape-not-loaded", served, error.text);
 }
 
 static void prepare_again(struct sl_registry *r, uint32_t index)

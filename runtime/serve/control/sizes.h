@@ -19,6 +19,9 @@ void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t 
 /* The sizes that the configuration names; whoever advances the registry starts them. */
 void sl_sizes_prepare(struct sl_registry *registry, struct sl_served *open);
 
+/* A model that has no open dimension is ready: sizes that its configuration names are reported. */
+void sl_sizes_closed(struct sl_registry *registry, struct sl_served *served);
+
 /* A size has gone, under whose name there may be one to prepare, or one that was asked for meanwhile. @gone: as it was. */
 void sl_sizes_gone(struct sl_registry *registry, const struct sl_served *gone);
 

@@ -54,6 +54,7 @@ struct sl_model_spec {
         bool gpu_falls_back;             /* of `on_gpu`: what the backend cannot run is served by the CPU */
         uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
+        bool prepared_known; /* names in them that are no open dimension of the model are mistakes, not other models' */
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
         bool sized;          /* of sizes that a request asked for: nothing of it is open any more */
 

@@ -56,6 +56,16 @@ class Commands(unittest.TestCase):
         self.assertIn('dimension "T" is open and is 64 here', self.succeed("inspect", path).stderr)
         self.assertNotIn('"T"', self.succeed("inspect", "-O", "shapes=T=9", path).stderr)
 
+    def test_a_size_of_a_dimension_that_no_input_has_is_refused(self):
+        path = self.write("open.onnx", models.sequence_major())
+        plan = os.path.join(self.folder, "plan")
+        for command in (["inspect"], ["profile", "--seconds", "0.02"], ["compile", "-o", plan]):
+            with self.subTest(command=command[0]):
+                done = self.run_command(*command, "-O", "shapes=T=3,height=4", path)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn('shapes: no input has an open dimension "height": x [T,N,3]', done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
     def test_a_folder_is_its_newest_version_with_its_configuration(self):
         self.write("repository/net/1/model.onnx", models.fixed())
         self.write("repository/net/2/model.onnx", models.turning(models.F32))

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import time
 import unittest
 
 import test_models as models
@@ -27,6 +28,40 @@ class Configured(unittest.TestCase):
             check=True,
         )
         return {model["name"]: model for model in json.loads(said.stdout)}
+
+    def said_of(self, runtime, model):
+        """What the log says of it, when all are loaded."""
+        return [line for line in runtime.said().splitlines() if f"model={model} " in line]
+
+    def test_a_size_of_a_dimension_that_no_input_has_is_an_error_that_names_the_inputs(self):
+        def net(text):
+            return {"1/model.onnx": models.sequence_major(), "config.yaml": text}
+
+        runtime = self.serve(
+            {
+                "right": net(b"shapes: ['T=4']\n"),
+                "wrong": net(b"shapes: ['T=4', 'height=4']\n"),
+                "open": net(b"shapes: ['height=4']\n"),
+                "defaults": net(b"batch_max: 4\n"),
+                "prepared": net(b"prepared_shapes: ['T=4,N=2,height=2']\n"),
+                "fixed": {"1/model.onnx": models.fixed(), "config.yaml": b"prepared_shapes: ['T=4']\n"},
+            },
+            "model_defaults: {shapes: ['width=3'], prepared_shapes: ['T=2,N=1,depth=3']}",
+        )
+        runtime.connect().close()
+        self.wait_until(lambda: "event=ready" in runtime.said())
+        refused = 'shapes: no input has an open dimension \\"height\\": x [T,N,3]'
+        for name in ("wrong", "open"):
+            self.assertTrue(any("event=model-failed" in line and refused in line for line in self.said_of(runtime, name)), runtime.said())
+        self.assertIn("event=model-ready", self.said_of(runtime, "right")[0])
+        self.assertFalse([line for line in self.said_of(runtime, "defaults") if "no input" in line])
+        prepared = [line for line in self.said_of(runtime, "prepared") if "event=shape-not-loaded" in line]
+        self.assertIn('prepared_shapes: no input has an open dimension \\"height\\": open are', prepared[0])
+        self.assertIn('dimension \\"T\\": none is open', " ".join(self.said_of(runtime, "fixed")))
+
+    def wait_until(self, condition):
+        while not condition():
+            time.sleep(0.01)
 
     def test_an_empty_list_overrides_the_defaults(self):
         defaults = "threads: {inline_us: 0}\nmodel_defaults: {batch_sizes: [1, 4], fuse: auto, prepared_shapes: ['T=2', 'T=4'], shapes_max: 2}"
