@@ -54,6 +54,32 @@ rm -f "$folder/cache/starling/"*.allocation
 "$starling" optimize "$folder/models/pair" "${quick[@]}" --devices cpu --confirm 0 >"$folder/out" 2>"$folder/err" ||
         wrong "on cpu: $(<"$folder/err")"
 
+# ended SIGNAL WORD: interrupted as soon as it says WORD, it ends with one answer or error, and leaves neither a child nor a file.
+ended() {
+        local said=$folder/said-$1-${2%/*} search line
+        mkfifo "$said"
+        "$starling" optimize "$folder/models/pair" "${slow[@]}" >"$folder/out" 2>"$said" &
+        search=$!
+        exec 3<"$said"
+        while read -r line <&3 && [[ $line != *"$2"* ]]; do :; done
+        kill -"$1" "$search"
+        cat <&3 >"$folder/err" # until nobody has it open: children, too
+        exec 3<&-
+        code=0
+        wait "$search" || code=$?
+        [ -z "$(ls "$folder/tmp")" ] || wrong "$1 at $2: it leaves files behind: $(ls -R "$folder/tmp")"
+}
+for signal in INT TERM; do
+        slow=(--seconds 4 --batches 8,16,32 --devices "$core")
+        [ $signal = INT ] || slow=(--seconds 4 --batches 1,64,128 --devices "$core")
+        ended $signal 1/6
+        [ $code = 1 ] && grep -q 'starling optimize: interrupted while it was measured what its members cost' "$folder/err" ||
+                wrong "$signal while costs are measured: status $code, $(<"$folder/err")"
+done
+slow=("${quick[@]}" --benches 1000000000 --again)
+ended TERM best
+[ $code = 0 ] && grep -q 'interrupted: the best so far' "$folder/out" || wrong "TERM in the search: status $code, $(<"$folder/out")"
+
 # Interrupted while candidates are measured: the answer stands, and is kept for nobody.
 rm -f "$folder/cache/starling/"*.allocation
 mkfifo "$folder/says"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling optimize`: where the models of an ensemble run best. Of a repository's folder what its members cost is measured first,
- * and the best that were computed from that are measured, too; of a file of costs all is computed. SIGINT ends the search with the
- * best so far: it is blocked and looked for between benches, so nothing is interrupted half way.
+ * and the best that were computed from that are measured, too; of a file of costs all is computed. SIGINT and SIGTERM end the
+ * search with the best so far: they are blocked and looked for between benches, so nothing is interrupted half way. While costs are
+ * measured they end that, and there is no answer.
  */
 #include "allocation_file.h"
 #include "base/cleanup.h"
@@ -48,6 +49,7 @@ static int view_init(struct view *view, struct sl_error *error)
 
         sigemptyset(&set);
         sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
         sigprocmask(SIG_BLOCK, &set, NULL);
         *view = (struct view){signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), isatty(STDERR_FILENO) == 1, false, 0, -INFINITY};
         return view->interrupts < 0 ? sl_error_set(error, errno, "signalfd: %s", strerrordesc_np(errno)) : 0;
@@ -358,8 +360,8 @@ static int optimize_folder(struct optimize_wish *wish, struct view *view, struct
         int r = optimize_ensemble_init(&ensemble, wish->subject, wish->devices, error);
 
         r = r < 0 ? r
-                  : optimize_ensemble_measure(
-                            &ensemble, wish->subject, wish->batches ? wish->batches : "1,8,32", wish->seconds, error);
+                  : optimize_ensemble_measure(&ensemble, wish->subject, wish->batches ? wish->batches : "1,8,32", wish->seconds,
+                            view->interrupts, error);
         if (r == 0)
                 r = recall(wish, &ensemble, error);
         if (r == 0) {

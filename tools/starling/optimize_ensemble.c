@@ -9,11 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,13 +168,28 @@ void optimize_ensemble_deinit(struct optimize_ensemble *ensemble)
 
 /* ---- what its members cost ---- */
 
+/* Until the command ends, which a signal makes it do in order: what it has started ends with it. True: one has come. */
+static bool wait_for_end(pid_t pid, int interrupts)
+{
+        SL_CLEANUP(sl_cleanup_fd) int end = (int)syscall(SYS_pidfd_open, pid, 0);
+        struct pollfd fds[] = {{.fd = end, .events = POLLIN}, {.fd = interrupts, .events = POLLIN}};
+
+        while (end >= 0 && !fds[0].revents && !fds[1].revents)
+                if (poll(fds, 2, -1) < 0 && errno != EINTR)
+                        break;
+        if (fds[1].revents)
+                kill(pid, SIGTERM);
+        return fds[1].revents;
+}
+
 /* This program with other arguments; what it prints besides its progress is left out. */
-static int run_command(const char *const *argv, struct sl_error *error)
+static int run_command(const char *const *argv, int interrupts, struct sl_error *error)
 {
         extern char **environ;
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
         sigset_t none;
+        bool interrupted;
         pid_t pid;
         int status, r;
 
@@ -186,9 +204,12 @@ static int run_command(const char *const *argv, struct sl_error *error)
         posix_spawnattr_destroy(&attributes);
         if (r < 0)
                 return sl_error_set(error, -r, "starling %s: %s", argv[1], strerror(-r));
+        interrupted = wait_for_end(pid, interrupts);
         while (waitpid(pid, &status, 0) < 0)
                 if (errno != EINTR)
                         return sl_error_set(error, errno, "starling %s: %s", argv[1], strerror(errno));
+        if (interrupted)
+                return sl_error_set(error, EINTR, "interrupted while it was measured what its members cost");
         return WIFEXITED(status) && WEXITSTATUS(status) == 0
                        ? 0
                        : sl_error_set(error, EIO, "what its members cost was not measured (`starling %s`)", argv[1]);
@@ -228,8 +249,8 @@ static int digest_file(const char *path, uint64_t *ret_digest, struct sl_error *
         return 0;
 }
 
-int optimize_ensemble_measure(
-        struct optimize_ensemble *ensemble, const char *folder, const char *batches, double seconds, struct sl_error *error)
+int optimize_ensemble_measure(struct optimize_ensemble *ensemble, const char *folder, const char *batches, double seconds,
+        int interrupts, struct sl_error *error)
 {
         char most[32];
         int r = make_folder(ensemble, error);
@@ -238,10 +259,10 @@ int optimize_ensemble_measure(
         r = r < 0 ? r
                   : run_command((const char *const[]){"starling", "profile", "--devices", ensemble->rows, "--batches", batches,
                                         "--seconds", most, folder, NULL},
-                            error);
+                            interrupts, error);
         r = r < 0 ? r
                   : run_command((const char *const[]){"starling", "profile", "export", "--devices", ensemble->rows, "--batches",
                                         batches, "-o", ensemble->costs, folder, NULL},
-                            error);
+                            interrupts, error);
         return r < 0 ? r : digest_file(ensemble->costs, &ensemble->digest, error);
 }

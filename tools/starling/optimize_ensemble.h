@@ -30,7 +30,9 @@ struct optimize_ensemble {
 int optimize_ensemble_init(struct optimize_ensemble *ensemble, const char *folder, const char *devices, struct sl_error *error);
 void optimize_ensemble_deinit(struct optimize_ensemble *ensemble);
 
-/* Measures what is not measured yet (`starling profile`, which says how far it is), each at most so long, and writes the costs.
- * Return: 0; -errno with text. */
-int optimize_ensemble_measure(
-        struct optimize_ensemble *ensemble, const char *folder, const char *batches, double seconds, struct sl_error *error);
+/*
+ * Measures what is not measured yet (`starling profile`, which says how far it is), each at most so long, and writes the costs.
+ * @interrupts: a signalfd; what comes there ends it. Return: 0; -EINTR, -errno with text.
+ */
+int optimize_ensemble_measure(struct optimize_ensemble *ensemble, const char *folder, const char *batches, double seconds,
+        int interrupts, struct sl_error *error);
