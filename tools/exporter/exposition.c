@@ -174,9 +174,11 @@ static void write_series(struct sample sample, size_t n_rows)
 
 static void write_ledger(struct sample sample, const struct ledger *ledger, size_t n_rows)
 {
+        bool counts = sample.metric->type == METRIC_COUNTER || sample.metric->type == METRIC_HISTOGRAM;
+
         sample.ledger = ledger;
         for (sample.series = 0; sample.series < ledger_count(ledger); sample.series++) {
-                if (!ledger_is_present(ledger, sample.series))
+                if (!ledger_is_present(ledger, sample.series) && !(counts && ledger_stays(ledger, sample.series)))
                         continue;
                 sample.labels = ledger_labels(ledger, sample.series);
                 write_series(sample, n_rows);

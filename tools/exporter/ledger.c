@@ -18,6 +18,7 @@ struct use {
 
 struct series {
         char *labels;
+        char *whole;      /* labels of what it is a part of; NULL: it is none */
         uint64_t *former; /* what slots counted that are no longer in use; gauges stay 0 */
         uint64_t *now;    /* the sum over slots in use; true after ledger_end() */
         uint32_t slots;
@@ -64,17 +65,22 @@ struct ledger *ledger_new(enum metric_scope scope, uint32_t slots)
         return ledger;
 }
 
+static void free_series(struct series *series)
+{
+        free(series->labels);
+        free(series->whole);
+        free(series->former);
+        free(series->now);
+}
+
 struct ledger *ledger_free(struct ledger *ledger)
 {
         if (!ledger)
                 return NULL;
         for (uint32_t i = 0; i < ledger->n_slots; i++)
                 free(ledger->uses[i].values);
-        for (uint32_t i = 0; i < ledger->n_series; i++) {
-                free(ledger->series[i].labels);
-                free(ledger->series[i].former);
-                free(ledger->series[i].now);
-        }
+        for (uint32_t i = 0; i < ledger->n_series; i++)
+                free_series(&ledger->series[i]);
         free(ledger->series);
         free(ledger->uses);
         free(ledger->is_counter);
@@ -131,14 +137,10 @@ static struct series *add_series(struct ledger *ledger, const char *labels)
                 .now = calloc(ledger->width, sizeof(uint64_t))};
 
         if (!series || !fresh.labels || !fresh.former || !fresh.now) {
-                free(fresh.labels);
-                free(fresh.former);
-                free(fresh.now);
+                free_series(&fresh);
                 return NULL;
         }
-        free(series->labels);
-        free(series->former);
-        free(series->now);
+        free_series(series);
         *series = fresh;
         ledger->n_series += !is_full;
         return series;
@@ -189,6 +191,11 @@ void ledger_begin(struct ledger *ledger)
 
 int ledger_put(struct ledger *ledger, uint32_t slot, const char *labels, const uint64_t *values)
 {
+        return ledger_put_part(ledger, slot, labels, NULL, values);
+}
+
+int ledger_put_part(struct ledger *ledger, uint32_t slot, const char *labels, const char *whole, const uint64_t *values)
+{
         struct use *use = &ledger->uses[slot];
 
         if (use->series != NO_SERIES &&
@@ -196,6 +203,8 @@ int ledger_put(struct ledger *ledger, uint32_t slot, const char *labels, const u
                 end_use(ledger, use);
         if (use->series == NO_SERIES && begin_use(ledger, use, labels) < 0)
                 return -ENOMEM;
+        if (whole && !ledger->series[use->series].whole) /* a page may say so later than that there is the slot */
+                ledger->series[use->series].whole = strdup(whole);
         memcpy(use->values, values, ledger->width * sizeof(*values));
         use->is_seen = true;
         return 0;
@@ -234,6 +243,14 @@ uint32_t ledger_count(const struct ledger *ledger)
 bool ledger_is_present(const struct ledger *ledger, uint32_t series)
 {
         return ledger->series[series].slots > 0;
+}
+
+bool ledger_stays(const struct ledger *ledger, uint32_t series)
+{
+        const char *labels = ledger->series[series].whole;
+        const struct series *whole = labels ? find_series(ledger, labels) : NULL;
+
+        return whole && whole->slots > 0;
 }
 
 const char *ledger_labels(const struct ledger *ledger, uint32_t series)

@@ -3,7 +3,8 @@
  * The values of one scope of one runtime from scrape to scrape. Slots of the page are given back and used again, and several may
  * have the same labels; what is exported is a series for each different text of labels. A counter of a series is what its slots
  * count now, and what those counted that had these labels before: so it never goes back while the runtime lives. A gauge is the sum
- * of now.
+ * of now. A series whose slots are all gone is remembered, not exported, unless it is a part of another one that still has some, as
+ * the sizes of an open model are, which make room for each other: then its counters are.
  *
  *     ledger_begin() -> for each slot in use ledger_put(), or ledger_keep() where it cannot be read -> ledger_end() ->
  * ledger_value()
@@ -31,15 +32,19 @@ void ledger_begin(struct ledger *ledger);
 /* Return: 0; -ENOMEM: this slot is left out. */
 int ledger_put(struct ledger *ledger, uint32_t slot, const char *labels, const uint64_t *values);
 
+/* The same of a part of the series @whole. */
+int ledger_put_part(struct ledger *ledger, uint32_t slot, const char *labels, const char *whole, const uint64_t *values);
+
 /* The slot is as it was. */
 void ledger_keep(struct ledger *ledger, uint32_t slot);
 
 /* Slots that were neither put nor kept are no longer in use. */
 void ledger_end(struct ledger *ledger);
 
-/* Series, those included that have no slot now: they are remembered, not exported. */
+/* Series, those included that have no slot now. Does this one have a slot; if not, what it is a part of? */
 uint32_t ledger_count(const struct ledger *ledger);
 bool ledger_is_present(const struct ledger *ledger, uint32_t series);
+bool ledger_stays(const struct ledger *ledger, uint32_t series);
 const char *ledger_labels(const struct ledger *ledger, uint32_t series);
 
 /* Value number @at of a series. */

@@ -173,6 +173,19 @@ int page_read(const struct page *page, enum metric_scope scope, uint32_t index, 
         return r;
 }
 
+bool page_whole(enum metric_scope scope, const union page_slot *slot, struct text *labels)
+{
+        struct sl_model_stats model = slot->model;
+        char *sizes =
+                scope == SCOPE_MODEL && model.kind == SL_STATS_MODEL_SIZES ? memrchr(model.name, '[', sizeof(model.name)) : NULL;
+
+        if (!sizes)
+                return false;
+        *sizes = 0;
+        ADD_LABEL(labels, "model", model.name);
+        return true;
+}
+
 /* ---- values ---- */
 
 static void read_histogram(const struct page *page, const struct metric *metric, const union page_slot *slot, uint64_t *ret_values)

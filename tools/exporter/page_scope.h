@@ -42,6 +42,9 @@ uint32_t page_slots(const struct page *page, enum metric_scope scope);
  */
 int page_read(const struct page *page, enum metric_scope scope, uint32_t index, union page_slot *ret_slot, struct text *labels);
 
+/* The labels of what @slot is a part of, of an open model the sizes. False: it is no part. */
+bool page_whole(enum metric_scope scope, const union page_slot *slot, struct text *labels);
+
 /* What a row has in the values of its slot: one; of a histogram its buckets and the sum. */
 static inline uint32_t metric_width(const struct metric *metric)
 {

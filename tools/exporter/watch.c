@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define WHOLE_BYTES 512   /* of labels of one model */
 #define VALUES_MAX 1024u /* of a slot */
 #define BUSY_MAX                                                                                                                   \
         16u /* slots that cannot be read, each for some ms; beyond that the page is damaged, and the others stay as they were */
@@ -144,6 +145,8 @@ static int refresh_slot(struct watch *watch, enum metric_scope scope, uint32_t i
 {
         uint64_t values[VALUES_MAX];
         union page_slot slot;
+        struct text whole;
+        bool is_part;
         int r;
 
         text_clear(labels);
@@ -153,7 +156,13 @@ static int refresh_slot(struct watch *watch, enum metric_scope scope, uint32_t i
         if (labels->failed)
                 return -ENOMEM;
         read_values(&watch->page, scope, &slot, values);
-        return ledger_put(watch->ledgers[scope], index, labels->bytes ? labels->bytes : "", values);
+        text_init(&whole, WHOLE_BYTES);
+        is_part = page_whole(scope, &slot, &whole);
+        r = whole.failed ? -ENOMEM
+                         : ledger_put_part(watch->ledgers[scope], index, labels->bytes ? labels->bytes : "",
+                                   is_part ? whole.bytes : NULL, values);
+        text_deinit(&whole);
+        return r;
 }
 
 static int refresh_slots(struct watch *watch, enum metric_scope scope, uint32_t slots, struct text *labels)

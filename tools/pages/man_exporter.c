@@ -103,7 +103,8 @@ void page_metrics(FILE *out)
         fputs(".Sh METRICS\n", out);
         page_paragraphs(out, "Counters begin with the runtime: they go back when another one of its name starts "
                              "(`starling_start_time_seconds` says when), or when the exporter does, if models or workers were "
-                             "removed before. The fields are those of starling-stats(5). In OpenMetrics, names of families lack "
+                             "removed before. Those of sizes of an open model stay when the sizes make room for others. The fields "
+                             "are those of starling-stats(5). In OpenMetrics, names of families lack "
                              "`_total` and `_info`.");
         for (int scope = 0; scope < METRIC_SCOPES; scope++)
                 print_scope(out, (enum metric_scope)scope);

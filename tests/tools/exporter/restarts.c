@@ -107,3 +107,43 @@ Test(exporter_restarts, counters_do_not_go_back_while_models_come_and_go)
         cr_expect_eq(value("starling_inference_requests_total", "model=\"other\""), 1);
         sl_stats_free(stats);
 }
+
+static void show_kind(const struct sl_model_counting *counting, uint32_t kind)
+{
+        struct sl_model_stats shown;
+
+        sl_stats_model_shown(counting, &shown);
+        shown.kind = kind;
+        shown.state = SL_STATS_MODEL_READY;
+        sl_stats_model_show(counting, &shown);
+}
+
+Test(exporter_restarts, sizes_that_make_room_for_others_are_still_counted)
+{
+        struct sl_stats *stats = create_page(0);
+        struct sl_model_counting open = add_model(stats, "bert"), sizes = add_model(stats, "bert[88]");
+
+        show_kind(&open, SL_STATS_MODEL_OPEN);
+        ask();
+        show_kind(&sizes, SL_STATS_MODEL_SIZES);
+        sl_model_count(&sizes, requests, 7);
+        sl_model_record(&sizes, SL_STAGE_TOTAL, 1000);
+        ask();
+        sl_stats_model_remove(stats, &sizes);
+        ask();
+        cr_expect_eq(value("starling_inference_requests_total", "model=\"bert[88]\""), 7);
+        cr_expect_eq(value("starling_inference_duration_seconds_count", "model=\"bert[88]\""), 1);
+        for (size_t k = 0; k < scrape.n; k++)
+                cr_expect(!strstr(scrape.samples[k].name, "bert[88]") || !strstr(scrape.samples[k].name, "wanted"),
+                        "a gauge is of now");
+        cr_expect_null(strstr(text.bytes, "kind=\"sizes\""), "and so is what it is");
+        sizes = add_model(stats, "bert[88]");
+        sl_model_count(&sizes, requests, 1);
+        ask();
+        cr_expect_eq(value("starling_inference_requests_total", "model=\"bert[88]\""), 8);
+        sl_stats_model_remove(stats, &sizes);
+        sl_stats_model_remove(stats, &open);
+        ask();
+        cr_expect_null(strstr(text.bytes, "bert"), "the model is unloaded");
+        sl_stats_free(stats);
+}
