@@ -314,6 +314,8 @@ class Client:
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
         call = self._call(model, inputs, outputs, timeout, priority, session)
         loop = asyncio.get_running_loop()
+        if self._reaper and self._lines_max == 1:
+            return await self._reaper.infer_async(call)
         if loop not in self._loops:
             self._retire_loops()
         while True:

@@ -3,9 +3,10 @@
 
 The reaper owns a line of its own, started with the first submit(). The lock is held for submitting, polling and arming only; the
 reaper waits outside of it, on the line's descriptor and on a pipe that wakes it when there is something new to know. What its own
-callbacks submit while the line is full goes when there is room, which nobody but the reaper makes.
+callbacks, and event loops, submit while the line is full goes when there is room, which nobody but the reaper makes.
 """
 
+import asyncio
 import collections
 import concurrent.futures
 import errno
@@ -67,7 +68,7 @@ class Reaper:
         self._room = threading.Condition(threading.Lock())
         self._stopping = False
         self._unsettled = set()
-        self._later = collections.deque()  # (call, future) that callbacks have submitted and the line had no room for
+        self._later = collections.deque()  # (call, future) of who does not wait and the line had no room for
         with gate:
             self._fd = self._line.fd()
         self._wake_read, self._wake_write = os.pipe()
@@ -76,8 +77,8 @@ class Reaper:
         self._thread = threading.Thread(target=self._run, name="starling-reaper", daemon=True)
         self._thread.start()
 
-    def submit(self, call):
-        """Waits while the queue pair is full; a callback does not."""
+    def submit(self, call, wait=True):
+        """Waits while the queue pair is full, unless told not to; a callback does not."""
         future = Future(self, call)
         with self._room:
             while True:
@@ -91,7 +92,7 @@ class Reaper:
                 except Busy:
                     if not self._line.in_flight:
                         raise
-                    if threading.current_thread() is self._thread:
+                    if not wait or threading.current_thread() is self._thread:
                         self._later.append((call, future))
                         self._unsettled.add(future)
                         return future
@@ -106,6 +107,32 @@ class Reaper:
             words = "a callback of a future cannot wait for an answer: the client has one queue pair, and that is the future's"
             raise error_of(-errno.EBUSY, words)
         future = self.submit(call)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise error_of(-errno.ECANCELED, "the client was closed") from None
+
+    async def infer_async(self, call):
+        """For an event loop, likewise."""
+        loop = asyncio.get_running_loop()
+        future, done = self.submit(call, wait=False), loop.create_future()
+
+        def settle():
+            if not done.done():
+                done.set_result(None)
+
+        def tell(_):
+            try:
+                loop.call_soon_threadsafe(settle)
+            except RuntimeError:
+                pass  # the loop was closed meanwhile
+
+        future.add_done_callback(tell)
+        try:
+            await done
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
         try:
             return future.result()
         except concurrent.futures.CancelledError:
@@ -153,7 +180,7 @@ class Reaper:
         return outcomes
 
     def _submit_later(self):
-        """What callbacks have submitted, as far as there is room. Outcomes of what was cancelled before, or is refused."""
+        """What callbacks and event loops have submitted, as far as there is room. Outcomes of what was cancelled before, or is refused."""
         outcomes = []
         while self._later and not self._stopping:
             call, future = self._later[0]

@@ -554,6 +554,31 @@ class Asyncio(WorldCase):
         with self.assertRaises(asyncio.TimeoutError):
             await asyncio.wait_for(client.infer_async("echo", counting(1)), seconds)
 
+    def test_awaiting_shares_the_only_queue_pair_with_futures(self):
+        client = self.connect(queue_pairs=1, queue_depth=4)
+        np.testing.assert_array_equal(client.submit("echo", counting(1)).result(30), counting(1))
+
+        async def main():
+            inputs = [counting(i % 5 + 1) + i for i in range(50)]
+            results = await asyncio.gather(*(client.infer_async("echo", x) for x in inputs))
+            for x, result in zip(inputs, results):
+                np.testing.assert_array_equal(result, x)
+            with self.assertRaises(starling.ModelFailed):
+                await client.infer_async("broken", [[1.0]])
+            self.runtime.stop()
+            tasks = [asyncio.ensure_future(client.infer_async("echo", counting(1))) for _ in range(8)]
+            await asyncio.sleep(0.05)
+            tasks[0].cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await tasks[0]
+            threading.Timer(0.1, self.runtime.go_on).start()
+            await asyncio.get_running_loop().run_in_executor(None, client.close)
+            for task in tasks[1:]:
+                with self.assertRaises((starling.Cancelled, starling.RuntimeGone)):
+                    await task
+
+        asyncio.run(main())
+
     def test_a_loop_that_ends_with_requests_in_flight_leaves_its_queue_pair(self):
         client = self.connect(queue_pairs=1)
         self.addCleanup(client.close)
