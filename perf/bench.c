@@ -164,6 +164,8 @@ int sl_bench_cpus(const char *text, int ret_cpus[2])
 
 int sl_bench_main(int argc, char **argv)
 {
+        char title[64];
+
         if (argc < 2)
                 return usage(stderr);
         if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
@@ -176,8 +178,11 @@ int sl_bench_main(int argc, char **argv)
                 ending_signals(&set);
                 sigprocmask(SIG_BLOCK, &set, &before);
                 optind = 1;
+                snprintf(title, sizeof(title), "starling bench %s", argv[1]);
+                argv[1] = title; /* getopt's own messages begin with it */
                 int code = benchmarks[i].run(argc - 1, argv + 1);
 
+                argv[1] = (char *)benchmarks[i].description.name;
                 /* Whoever was asked to end says so in the usual way: the pending signal is delivered here. */
                 fflush(stdout);
                 sigprocmask(SIG_SETMASK, &before, NULL);

@@ -16,7 +16,7 @@ try() {
         local said code=0
         said=$("$starling" "${command[@]}" "$@" --no-such-option 2>&1 </dev/null) || code=$?
         [ "$code" -eq 2 ] || wrong "${command[*]} $*" "status $code: $said"
-        [[ $said == *"unrecognized option '--no-such-option'"* ]] || wrong "${command[*]} $*" "does not come to the next option: $said"
+        [[ $said == "starling ${command[*]}: unrecognized option '--no-such-option'"* ]] || wrong "${command[*]} $*" "does not come to the next option: $said"
         [[ $said != *"option '$1"* ]] || wrong "${command[*]} $*" "is not taken: $said"
 }
 

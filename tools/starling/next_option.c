@@ -2,11 +2,12 @@
 #include "command_options.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 int next_option(int argc, char **argv, const struct option *options)
 {
-        char letters[64];
-        int n = 0;
+        char letters[64], name[64], *given = argv[0];
+        int n = 0, value;
 
         for (const struct option *option = options; option->name && n < (int)sizeof(letters) - 2; option++) {
                 if (option->val > OPTIONS_BEGIN)
@@ -16,5 +17,9 @@ int next_option(int argc, char **argv, const struct option *options)
                         letters[n++] = ':';
         }
         letters[n] = 0;
-        return getopt_long(argc, argv, letters, options, NULL);
+        snprintf(name, sizeof(name), "starling %s", given);
+        argv[0] = name; /* getopt's own messages begin with it */
+        value = getopt_long(argc, argv, letters, options, NULL);
+        argv[0] = given;
+        return value;
 }
