@@ -130,10 +130,6 @@ static void describe_lowering(enum sl_lower_option option, struct sl_config_key 
         snprintf(key->default_text, SL_KEY_BYTES, "%.*s", SL_KEY_BYTES - 1, text);
         if (sl_lower_options_set(&options, option, "?", wish) == 0)
                 return;
-        /* A list of names that was cut ends with its last whole one. */
-        char *comma = strrchr(wish, ',');
-        if (comma && strlen(wish) == SL_WISH_BYTES - 1)
-                snprintf(comma, (size_t)(wish + SL_WISH_BYTES - comma), ", ...");
         snprintf(key->wants, SL_KEY_BYTES, "%s", strncmp(wish, "not ", 4) == 0 ? wish + 4 : wish);
         if (strncmp(key->wants, "a size", 6) == 0)
                 describe_lowering_bytes(&options, option, key);

@@ -75,7 +75,8 @@ int sl_value_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *ret_b
 
 int sl_value_choice(const char *text, const char *const *names, uint32_t n, uint64_t *ret_index, char *ret_wish)
 {
-        size_t used = 0;
+        static const char more[] = ", ...";
+        size_t used;
 
         for (uint32_t i = 0; i < n; i++) {
                 if (strcmp(text, names[i]) == 0) {
@@ -84,9 +85,13 @@ int sl_value_choice(const char *text, const char *const *names, uint32_t n, uint
                 }
         }
         wish(ret_wish, "not one of ");
+        used = strlen(ret_wish);
         for (uint32_t i = 0; i < n; i++) {
-                used = strlen(ret_wish);
-                snprintf(ret_wish + used, SL_WISH_BYTES - used, "%s%s", i ? ", " : "", names[i]);
+                if (used + strlen(names[i]) + 2 * sizeof(more) > SL_WISH_BYTES) {
+                        strcpy(ret_wish + used, more);
+                        break;
+                }
+                used += (size_t)snprintf(ret_wish + used, SL_WISH_BYTES - used, "%s%s", i ? ", " : "", names[i]);
         }
         return -EINVAL;
 }

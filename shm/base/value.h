@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SL_WISH_BYTES 160
+#define SL_WISH_BYTES 440 /* all names of the longest choice, the passes */
 
 /* A whole number from @min to @max. */
 int sl_value_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number, char *ret_wish);

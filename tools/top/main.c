@@ -52,7 +52,7 @@ static int parse(int argc, char **argv, const char **ret_name, double *ret_secon
                 } else if (option == OPTION_INTERVAL) {
                         if (sl_value_real(optarg, SECONDS_MIN, SECONDS_MAX, ret_seconds, wish) == 0)
                                 continue;
-                        snprintf(text, sizeof(text), "--interval: \"%.40s\" is %s", optarg, wish);
+                        snprintf(text, sizeof(text), "--interval: \"%.40s\" is %.100s", optarg, wish);
                         return complain_top(STATUS_USAGE, text);
                 } else {
                         return usage();

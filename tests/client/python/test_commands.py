@@ -51,6 +51,12 @@ class Commands(unittest.TestCase):
                 json.loads(self.succeed("profile", "--seconds", "0.02", "--json", path).stdout)
                 json.loads(self.succeed("profile", "--seconds", "0.02", "--batch", "3", "--json", path).stdout)
 
+    def test_a_wrong_choice_is_answered_with_all_names(self):
+        path = self.write("fixed.onnx", models.fixed())
+        done = self.run_command("inspect", "-O", "without_passes=none", path)
+        self.assertEqual(done.returncode, 2)
+        self.assertTrue(done.stderr.endswith(", fold-weights, join-mbconv\n"), done.stderr)
+
     def test_an_open_dimension_has_a_size_that_is_said(self):
         path = self.write("open.onnx", models.stateful())
         self.assertIn('dimension "T" is open and is 64 here', self.succeed("inspect", path).stderr)
