@@ -148,13 +148,17 @@ static json_t *compare_points(const json_t *a, const json_t *b)
 static void warn_of_run(json_t *warnings, const json_t *result, const char *which)
 {
         const json_t *noise = json_object_get(result, "noise");
+        double before = number_of(noise, "floor_before_ns"), after = number_of(noise, "floor_after_ns");
 
         if (!json_is_true(json_object_get(result, "valid")))
                 json_array_append_new(warnings, json_sprintf("%s is not a valid run", which));
-        if (!json_is_true(json_object_get(noise, "quiet")))
+        if (isnan(before) || isnan(after)) /* one CPU has none */
+                json_array_append_new(warnings,
+                        json_sprintf("%s: no floor was measured: whether the machine stayed the same is not known", which));
+        else if (!json_is_true(json_object_get(noise, "quiet")))
                 json_array_append_new(
                         warnings, json_sprintf("%s: the floor was %.0f ns before and %.0f ns after: the machine was not the same",
-                                          which, number_of(noise, "floor_before_ns"), number_of(noise, "floor_after_ns")));
+                                          which, before, after));
 }
 
 static void warn_of_difference(json_t *warnings, const json_t *a, const json_t *b, const char *part, const char *key)

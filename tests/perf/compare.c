@@ -38,6 +38,23 @@ static json_t *compare(json_t *a, json_t *b)
         return comparison;
 }
 
+Test(compare, a_result_without_a_floor_says_so)
+{
+        json_t *a = result_of("x", "1, 2", "less", "c", "true");
+        json_t *noise = json_object_get(a, "noise");
+
+        json_object_set_new(noise, "floor_before_ns", json_null());
+        json_object_set_new(noise, "floor_after_ns", json_null());
+        json_object_set_new(noise, "quiet", json_false());
+        json_t *comparison = compare(a, result_of("x", "1, 2", "less", "c", "true"));
+        const json_t *warnings = json_object_get(comparison, "warnings");
+
+        cr_assert_eq(json_array_size(warnings), 1);
+        cr_expect_str_eq(json_string_value(json_array_get(warnings, 0)),
+                "A: no floor was measured: whether the machine stayed the same is not known");
+        json_decref(comparison);
+}
+
 static void expect_verdict(const char *a, const char *b, const char *better, const char *verdict)
 {
         json_t *comparison = compare(result_of("x", a, better, "c", "true"), result_of("x", b, better, "c", "true"));
