@@ -59,11 +59,17 @@ static json_t *ports_json(const struct starling_port *ports, uint32_t n)
         return array;
 }
 
+/* The dispatcher computes what takes it no longer than inline_us. */
+static const char *reason_of(const struct sl_worker_stats *worker)
+{
+        return strcmp(worker->executor, "inline") ? sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason))
+                                                  : "what the dispatcher itself computes at once";
+}
+
 static json_t *worker_json(const struct snapshot *stats, const struct sl_worker_stats *worker)
 {
         return json_pack("{s:s?, s:I, s:s, s:I, s:I, s:I}", "gpu", snapshot_gpu(stats, worker), "batch_max",
-                (json_int_t)worker->batch_max, "batch_reason",
-                sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)), "plan_bytes",
+                (json_int_t)worker->batch_max, "batch_reason", reason_of(worker), "plan_bytes",
                 (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
                 (json_int_t)sl_counter_read(&worker->workspace_bytes), "pool_bytes",
                 (json_int_t)sl_counter_read(&worker->pool_bytes));
@@ -147,8 +153,7 @@ static void print_workers(const struct snapshot *stats, const char *model)
 
                 if (!strcmp(worker->model, model))
                         printf("    worker%s%s: batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB\n",
-                                gpu ? " on " : "", gpu ? gpu : "", worker->batch_max,
-                                sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)),
+                                gpu ? " on " : "", gpu ? gpu : "", worker->batch_max, reason_of(worker),
                                 mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
                                 mebibytes(&worker->pool_bytes));
         }

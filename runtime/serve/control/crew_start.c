@@ -387,7 +387,9 @@ int sl_crew_explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t
         if (options->own_process)
                 return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "a worker of batch %u%s%s cannot start: %s", batch_max,
                         wish->gpu.name[0] ? " on " : "", wish->gpu.name, sl_process_executor_why(crew->workers[i].executor));
-        return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
-                "a worker of batch %u cannot start: %s; an instance needs %llu bytes", batch_max, strerror(-state),
-                (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
+        if (state != -ENOMEM)
+                return sl_error_set(error, EIO, "a worker of batch %u cannot start: %s%s", batch_max, strerror(-state),
+                        state == -ENODEV ? ": there is no GPU that its backend can use here, see `starling doctor`" : "");
+        return sl_error_set(error, ENOMEM, "a worker of batch %u cannot start: %s; an instance needs %llu bytes", batch_max,
+                strerror(-state), (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
 }

@@ -59,6 +59,23 @@ class Configured(unittest.TestCase):
         self.assertIn('prepared_shapes: no input has an open dimension \\"height\\": open are', prepared[0])
         self.assertIn('dimension \\"T\\": none is open', " ".join(self.said_of(runtime, "fixed")))
 
+    def test_a_gpu_that_is_not_there_is_no_lack_of_memory(self):
+        runtime = self.serve({"net": {"1/model.onnx": models.turning(models.F32), "config.yaml": b"backend: cuda\n"}})
+        self.wait_until(lambda: "event=ready" in runtime.said())
+        failed = [line for line in self.said_of(runtime, "net") if "event=model-failed" in line]
+        if not failed or "NVIDIA" in failed[0]:
+            self.skipTest("a build without this backend, or a machine with a GPU")
+        self.assertIn("there is no GPU that its backend can use here", failed[0])
+        self.assertNotIn("bytes", failed[0])
+
+    def test_what_the_dispatcher_computes_is_not_configured(self):
+        runtime = self.serve({"net": models.turning(models.F32)})
+        runtime.connect().close()
+        self.wait_until(lambda: len(self.models(runtime)["net"]["workers"]) > 1)
+        reasons = [worker["batch_reason"] for worker in self.models(runtime)["net"]["workers"]]
+        self.assertIn("what the dispatcher itself computes at once", reasons)
+        self.assertNotIn("configured", reasons)
+
     def wait_until(self, condition):
         while not condition():
             time.sleep(0.01)
