@@ -31,6 +31,10 @@ run list
 [[ $code -eq 0 && $said == *"0 profiles, 0 stale"* ]] || wrong "list of nothing: $code, $said"
 [ ! -e "$store" ] || wrong "list makes a store"
 
+run list --store "$folder/missing.db"
+[[ $code -eq 1 && $said == "starling profile: --store: \"$folder/missing.db\": No such file or directory" ]] ||
+        wrong "list of a store that is not there: $code, $said"
+
 # What is wrong with the file is said, whether a dimension is open or not.
 sed 's/\bRelu\b/Rilu/' "$models/lenet/1/model.onnx" >"$folder/wrong.onnx"
 run "$folder/wrong.onnx" --seconds 0.01

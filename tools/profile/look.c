@@ -27,14 +27,14 @@ static inline void close_list(struct sl_profile_list *list)
         sl_profile_list_deinit(list);
 }
 
-/* A store that is not there has nothing. */
+/* The user's own has nothing before anything is measured; one that is named has to be there. */
 static int read_store(const struct wish *wish, struct sl_profile_list *list, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_profile_store_free) struct sl_profile_store *store = NULL;
         int r;
 
         if (access(wish->store, F_OK) < 0 && errno == ENOENT)
-                return 0;
+                return wish->store_named ? sl_error_set(error, ENOENT, "--store: \"%s\": %s", wish->store, strerror(ENOENT)) : 0;
         r = sl_profile_store_open(wish->store, false, &store, error);
         return r < 0 ? r : sl_profile_store_read(store, list, error);
 }

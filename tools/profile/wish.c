@@ -176,6 +176,7 @@ static int read_store(struct wish *wish, const char *text, struct sl_error *erro
         if (strlen(text) >= sizeof(wish->store))
                 return sl_error_set(error, EINVAL, "--store: a path of more than %zu bytes", sizeof(wish->store) - 1);
         strcpy(wish->store, text);
+        wish->store_named = true;
         return 0;
 }
 

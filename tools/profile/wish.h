@@ -34,6 +34,7 @@ struct wish {
         bool devices_given, batches_given; /* not the defaults */
         double width, seconds;
         char store[PATH_MAX];
+        bool store_named;          /* by --store; else it is the user's own */
         const char *output;        /* NULL: stdout */
         const char *lowerings[64]; /* KEY=VALUE */
         uint32_t n_lowerings;
