@@ -72,6 +72,9 @@ void print_checks(void);
 /* Prints "starling COMMAND: text" on stderr; returns @status. */
 int complain(int status, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same of a file, STATUS_FAILED; @text may begin with its path already. */
+int complain_of(const char *command, const char *path, const char *text);
+
 /* Program @program of libexec in the place of this process. Return: STATUS_FAILED, after saying why. */
 int become(const char *program, char **argv);
 

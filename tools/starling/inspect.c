@@ -151,5 +151,5 @@ int command_inspect(int argc, char **argv)
                 result = inspect(&wish, &error);
         if (result == 0)
                 return STATUS_OK;
-        return complain(STATUS_FAILED, "inspect", "%s: %s", wish.path, error.text[0] ? error.text : strerrordesc_np(-result));
+        return complain_of("inspect", wish.path, error.text[0] ? error.text : strerrordesc_np(-result));
 }

@@ -45,6 +45,14 @@ int complain(int status, const char *command, const char *format, ...)
         return status;
 }
 
+int complain_of(const char *command, const char *path, const char *text)
+{
+        size_t n = strlen(path);
+        bool begins = !strncmp(text, path, n) && (text[n] == ':' || text[n] == '/');
+
+        return begins ? complain(STATUS_FAILED, command, "%s", text) : complain(STATUS_FAILED, command, "%s: %s", path, text);
+}
+
 int complain_usage(const char *name)
 {
         const struct command_description *command = describe_command_named(name);

@@ -323,5 +323,5 @@ int command_profile(int argc, char **argv)
         }
         if (r == 0)
                 return STATUS_OK;
-        return complain(STATUS_FAILED, "profile", "%s: %s", wish.path, error.text[0] ? error.text : strerrordesc_np(-r));
+        return complain_of("profile", wish.path, error.text[0] ? error.text : strerrordesc_np(-r));
 }

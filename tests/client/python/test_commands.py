@@ -51,6 +51,18 @@ class Commands(unittest.TestCase):
                 json.loads(self.succeed("profile", "--seconds", "0.02", "--json", path).stdout)
                 json.loads(self.succeed("profile", "--seconds", "0.02", "--batch", "3", "--json", path).stdout)
 
+    def test_a_message_names_the_file_once(self):
+        missing = os.path.join(self.folder, "missing.onnx")
+        damaged = self.write("damaged.onnx", b"\x08\x08nothing")
+        plan = os.path.join(self.folder, "plan")
+        for path in (missing, damaged):
+            for command in (["inspect"], ["profile"], ["compile", "-o", plan]):
+                with self.subTest(command=command[0], path=path):
+                    done = self.run_command(*command, path)
+                    self.assertEqual(done.returncode, 1)
+                    self.assertTrue(done.stderr.startswith(f"starling {command[0]}: {path}: "), done.stderr)
+                    self.assertEqual(done.stderr.count(path), 1, done.stderr)
+
     def test_a_wrong_choice_is_answered_with_all_names(self):
         path = self.write("fixed.onnx", models.fixed())
         done = self.run_command("inspect", "-O", "without_passes=none", path)
