@@ -76,7 +76,8 @@ said=$("$starling" allocation chekc first.yaml --costs costs.yaml 2>&1) || code=
 
 # refused TEXT OPTION...: one line, with TEXT in it.
 refused() {
-        local text=$1 code=0 said
+        local text=$1 said
+        code=0
         shift
         said=$("$starling" optimize "$@" 2>&1 >/dev/null) || code=$?
         [ "$code" -ne 0 ] && [[ $said == *"$text"* && $said != *$'\n'* ]] || wrong "$*: status $code: $said"
@@ -84,7 +85,16 @@ refused() {
 refused 'more than 4096' costs.yaml --devices 'gpu1*1000000'
 refused 'the costs have no "gpu9"' costs.yaml --devices gpu9
 refused 'batch 12: no cost is known' costs.yaml --pin small@gpu1=12
-refused 'headroom 1, from 0 to 0.95' costs.yaml --headroom 1
+for case in '--headroom 1' '--starts 0' '--benches 0' '--seconds 0' '--confirm x'; do
+        read -r option value <<<"$case"
+        refused "$option: \"$value\" is not a number from" costs.yaml "$option" "$value"
+        [ "$code" = 2 ] || wrong "$case: status $code"
+done
+mkdir folder
+refused '--batches: "0" is not' folder --batches 2,0
+[ "$code" = 2 ] || wrong "batches: status $code"
+refused 'device "gpu": not cpu' folder --devices cpu,gpu
+[ "$code" = 2 ] || wrong "devices: status $code"
 refused 'needs --load' costs.yaml --objective memory
 refused '"small"' costs.yaml --forbid gpu1,gpu2,gpu3,cpu
 sed 's/memory: [0-9]*GiB/memory: 0/' costs.yaml >none.yaml

@@ -42,6 +42,7 @@ while read -r -a command; do
                 CHECK,...) argument=smt,kernel ;;
                 esac
                 [ "$option" = --percentile ] && argument=99
+                [ "$option" = --headroom ] && argument=0.5
                 [ "$option" = --rounds ] && argument=1000
                 [ "$option" = --depth ] && argument=2
                 [ "$option" = --lanes ] && argument=2

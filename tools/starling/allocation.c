@@ -38,7 +38,7 @@ static int parse(int argc, char **argv, struct wish *ret_wish, struct sl_error *
                         ret_wish->costs = optarg;
                 else if (option != OPTION_HEADROOM)
                         return -EINVAL;
-                else if (sl_value_real(optarg, 0, 1, &ret_wish->headroom, wish) < 0)
+                else if (sl_value_real(optarg, 0, SL_HEADROOM_MAX, &ret_wish->headroom, wish) < 0)
                         return sl_error_set(error, EINVAL, "--headroom: \"%s\" is %s", optarg, wish);
         }
         if (argc - optind != 2)

@@ -5,9 +5,11 @@
 #include "base/value.h"
 #include "command_options.h"
 #include "costs_file.h"
+#include "device_let.h"
 #include "ranking.h"
 #include "worker_set.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,33 +20,35 @@ enum { OPTIONS = OPTIONS_BEGIN, OPTIMIZE_OPTIONS(OPTION_ID) };
 #define BENCHES_MAX 1000000000u
 #define STARTS_MAX  1000u
 #define LOAD_MAX    1e12
+#define SECONDS_MIN 0.001
 #define SECONDS_MAX 3600.0
+#define BATCH_MAX   1024u /* of a ladder */
 
 SL_DEFINE_CLEANUP(struct sl_costs *, sl_costs_free)
 
-static int take_number(const char *name, const char *text, uint64_t max, uint64_t *ret_value, struct sl_error *error)
+static int take_number(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *ret_value, struct sl_error *error)
 {
         char wish[SL_WISH_BYTES];
 
-        return sl_value_number(text, 0, max, ret_value, wish) < 0
+        return sl_value_number(text, min, max, ret_value, wish) < 0
                        ? sl_error_set(error, EINVAL, "--%s: \"%s\" is %s", name, text, wish)
                        : 0;
 }
 
-static int take_u32(const char *name, const char *text, uint32_t max, uint32_t *ret_value, struct sl_error *error)
+static int take_u32(const char *name, const char *text, uint32_t min, uint32_t max, uint32_t *ret_value, struct sl_error *error)
 {
         uint64_t value = 0;
-        int r = take_number(name, text, max, &value, error);
+        int r = take_number(name, text, min, max, &value, error);
 
         *ret_value = (uint32_t)value;
         return r;
 }
 
-static int take_real(const char *name, const char *text, double max, double *ret_value, struct sl_error *error)
+static int take_real(const char *name, const char *text, double min, double max, double *ret_value, struct sl_error *error)
 {
         char wish[SL_WISH_BYTES];
 
-        return sl_value_real(text, 0, max, ret_value, wish) < 0
+        return sl_value_real(text, min, max, ret_value, wish) < 0
                        ? sl_error_set(error, EINVAL, "--%s: \"%s\" is %s", name, text, wish)
                        : 0;
 }
@@ -80,27 +84,27 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
         case OPTION_OBJECTIVE:
                 return take_objective(wish, value, error);
         case OPTION_LOAD:
-                return take_real("load", value, LOAD_MAX, &wish->load, error);
+                return take_real("load", value, 0, LOAD_MAX, &wish->load, error);
         case OPTION_HEADROOM:
-                return take_real("headroom", value, 1, &wish->headroom, error);
+                return take_real("headroom", value, 0, SL_HEADROOM_MAX, &wish->headroom, error);
         case OPTION_PIN:
                 return take_pin(wish, value, error);
         case OPTION_FORBID:
                 wish->forbid = value;
                 return 0;
         case OPTION_SEED:
-                return take_number("seed", value, UINT64_MAX, &wish->seed, error);
+                return take_number("seed", value, 0, UINT64_MAX, &wish->seed, error);
         case OPTION_STARTS:
-                return take_u32("starts", value, STARTS_MAX, &wish->starts, error);
+                return take_u32("starts", value, 1, STARTS_MAX, &wish->starts, error);
         case OPTION_BENCHES:
-                return take_u32("benches", value, BENCHES_MAX, &wish->benches, error);
+                return take_u32("benches", value, 1, BENCHES_MAX, &wish->benches, error);
         case OPTION_BATCHES:
                 wish->batches = value;
                 return 0;
         case OPTION_SECONDS:
-                return take_real("seconds", value, SECONDS_MAX, &wish->seconds, error);
+                return take_real("seconds", value, SECONDS_MIN, SECONDS_MAX, &wish->seconds, error);
         case OPTION_CONFIRM:
-                return take_u32("confirm", value, SL_RANKING_MAX, &wish->confirm, error);
+                return take_u32("confirm", value, 0, SL_RANKING_MAX, &wish->confirm, error);
         case OPTION_BASELINES:
                 wish->baselines = true;
                 return 0;
@@ -118,6 +122,31 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
         }
 }
 
+static int check_device(const char *word, struct sl_error *error)
+{
+        struct sl_device_let let;
+
+        return sl_device_let_parse(word, NULL, &let, error);
+}
+
+static int check_batch(const char *word, struct sl_error *error)
+{
+        uint64_t batch = 0;
+
+        return take_number("batches", word, 1, BATCH_MAX, &batch, error);
+}
+
+static int check_words(const char *list, int (*check)(const char *word, struct sl_error *error), struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_free) char *words = list ? strdup(list) : NULL;
+        char *rest = NULL;
+        int r = list && !words ? sl_error_set(error, ENOMEM, "out of memory") : 0;
+
+        for (char *word = words ? strtok_r(words, ",", &rest) : NULL; word && r == 0; word = strtok_r(NULL, ",", &rest))
+                r = check(word, error);
+        return r;
+}
+
 int optimize_parse(int argc, char **argv, struct optimize_wish *ret_wish, struct sl_error *error)
 {
         static const struct option options[] = {OPTIMIZE_OPTIONS(OPTION_GETOPT){0}};
@@ -132,6 +161,9 @@ int optimize_parse(int argc, char **argv, struct optimize_wish *ret_wish, struct
         ret_wish->is_folder = stat(argv[optind], &status) == 0 && S_ISDIR(status.st_mode);
         if (ret_wish->objective != SL_MAX_THROUGHPUT && ret_wish->load <= 0)
                 return sl_error_set(error, EINVAL, "--objective %s needs --load", sl_objective_names[ret_wish->objective]);
+        if (ret_wish->is_folder &&
+                (check_words(ret_wish->devices, check_device, error) < 0 || check_words(ret_wish->batches, check_batch, error) < 0))
+                return -EINVAL;
         return 0;
 }
 
