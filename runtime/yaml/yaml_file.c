@@ -276,6 +276,27 @@ static void join_path(const struct complaint *complaint, const char *unknown, ch
                 snprintf(ret_path + used, bytes - used, "%s%s", used ? "." : "", unknown);
 }
 
+/* "Expecting MAPPING, got event: SCALAR" in words; false: it says something else. */
+static bool say_expected(const char *cause, char *ret_text, size_t bytes)
+{
+        static const struct {
+                const char *name, *text;
+        } kinds[] = {{"MAPPING", "keys with values, KEY: VALUE"}, {"SEQUENCE", "a list, [A, B]"}, {"STRING", "one value"}},
+          events[] = {{"SCALAR", "one value or nothing"}, {"SEQ", "a list"}, {"MAP", "keys with values"}};
+        char kind[32], event[32];
+        const char *wanted = NULL, *got = "something else";
+
+        if (sscanf(cause, "Expecting %31[A-Z], got event: %31[A-Z]", kind, event) != 2)
+                return false;
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+                wanted = strcmp(kind, kinds[i].name) ? wanted : kinds[i].text;
+        for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
+                got = strncmp(event, events[i].name, strlen(events[i].name)) ? got : events[i].text;
+        if (wanted)
+                snprintf(ret_text, bytes, "wants %s; got %s", wanted, got);
+        return wanted;
+}
+
 static int structure_error(
         const struct sl_yaml_file *file, const struct complaint *complaint, cyaml_err_t code, struct sl_error *error)
 {
@@ -291,6 +312,9 @@ static int structure_error(
         if (strstr(complaint->cause, "already seen"))
                 return sl_yaml_file_error(file, error, path, "given twice");
         const char *cause = complaint->cause[0] ? complaint->cause : cyaml_strerror(code);
+        char expected[128];
+        if (say_expected(cause, expected, sizeof(expected)))
+                cause = expected;
         if (!path[0])
                 return sl_error_set(error, EINVAL, "%s:%u: %s", file->path, complaint->line ? complaint->line : 1, cause);
         return sl_yaml_file_error(file, error, path, "%s", cause);
