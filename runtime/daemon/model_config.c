@@ -403,6 +403,18 @@ static int apply_batching(const struct reading *reading, const struct sl_model_t
         return result;
 }
 
+/* A batch that is preferred and never comes. */
+static int check_sizes(const struct reading *reading, const struct sl_model_texts *texts, const struct sl_model_config *config)
+{
+        const struct sl_batching *batching = &config->batching;
+
+        for (uint32_t i = 0; i < batching->n_sizes && !texts->ensemble; i++)
+                if (batching->sizes[i] > config->lowering.batch_max)
+                        return bad(reading, "batching_sizes", "%u is above batch_max, %u", batching->sizes[i],
+                                config->lowering.batch_max);
+        return 0;
+}
+
 static int apply_specific(const struct reading *reading, const struct sl_version_texts *texts, struct sl_version_policy *policy)
 {
         char wish[SL_WISH_BYTES];
@@ -602,6 +614,8 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
                 result = apply_prepared(&reading, texts, config);
         if (result == 0)
                 result = apply_batching(&reading, texts, &config->batching);
+        if (result == 0)
+                result = check_sizes(&reading, texts, config);
         if (result == 0)
                 result = check_workers(&reading, config);
         if (result == 0)

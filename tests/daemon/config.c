@@ -464,6 +464,7 @@ Test(config, an_ensemble_has_members_a_rule_and_weights)
 }
 
 static struct bad bad_models[] = {
+        {"batch_max: 8\nbatching: triton\nbatching_sizes: [4, 16]\n", ":3:", "batching_sizes", "16 is above batch_max, 8"},
         {"batch: 1\n", ":1:", "batch", "unknown key"},
         {"backend: gpu\n", ":1:", "backend", "not one of cpu, ref"},
         {"batch_max: 4\ndevice: [gpu:0, gpu:0]\n", ":2:", "device", "gpu:0 is listed twice"},
