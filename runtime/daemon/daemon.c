@@ -81,6 +81,13 @@ static void on_report(void *context, const char *text)
         log_text(daemon, SL_LOG_WARNING, "model-left-out", "cause", text);
 }
 
+static void on_unused(void *context, const char *text)
+{
+        const struct daemon *daemon = context;
+
+        log_text(daemon, SL_LOG_WARNING, "option-unused", "cause", text);
+}
+
 static void on_log(void *context, int level, const char *event, const char *fields)
 {
         const struct daemon *daemon = context;
@@ -225,6 +232,7 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
                 sl_config_free(config);
                 return result;
         }
+        sl_repository_tell_unused(scan, on_unused, daemon);
         sl_repository_scan_free(daemon->scan);
         sl_config_free(daemon->models);
         daemon->scan = scan;

@@ -599,6 +599,15 @@ static int apply_ensemble(const struct reading *reading, const struct sl_ensembl
         return result;
 }
 
+/* Of defaults it is not known which models have processes. */
+static const char *find_unused(
+        const struct reading *reading, const struct sl_model_texts *texts, const struct sl_model_config *config)
+{
+        if (*reading->prefix || config->is_ensemble || config->on_gpu || config->isolation == SL_ISOLATION_PROCESS)
+                return NULL;
+        return texts->on_crash ? "on_crash" : texts->hang_ms ? "hang_ms" : NULL;
+}
+
 int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, const struct sl_model_texts *texts,
         struct sl_model_config *config, struct sl_error *error)
 {
@@ -626,6 +635,7 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
                 result = apply_device(&reading, texts, config);
         if (result == 0)
                 result = apply_ensemble(&reading, texts->ensemble, config);
+        config->unused = find_unused(&reading, texts, config);
         if (result == 0 && !config->is_ensemble && config->segment_samples < config->lowering.batch_max)
                 result = bad(&reading, texts->segment_samples ? "segment_samples" : "batch_max",
                         "segment_samples is %u, which is below batch_max, %u", config->segment_samples, config->lowering.batch_max);

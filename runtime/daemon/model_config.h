@@ -98,6 +98,8 @@ struct sl_model_config {
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         bool prepared_known; /* they are the model's own: each name is one of its open dimensions */
 
+        const char *unused; /* a key of the model's own file that is about processes, which it has none of; NULL */
+
         bool is_ensemble;
         uint32_t rule; /* enum sl_rule; NONE of a model by itself */
         char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES_MAX];

@@ -592,6 +592,21 @@ const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *
         return NULL;
 }
 
+void sl_repository_tell_unused(const struct sl_repository_scan *scan, sl_repository_report_fn tell, void *context)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+
+        for (uint32_t i = 0; i < scan->n; i++) {
+                const struct served *served = scan->served[i];
+
+                if (!served->config.unused || served->cause)
+                        continue;
+                snprintf(text, sizeof(text), "model \"%s\": %s is for workers that are processes: isolation: process, or a GPU's",
+                        served->name, served->config.unused);
+                tell(context, text);
+        }
+}
+
 static void note_complaint(void *context, const char *text)
 {
         struct sl_error *last = context;

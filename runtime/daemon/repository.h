@@ -40,6 +40,9 @@ typedef void (*sl_repository_report_fn)(void *context, const char *text);
 int sl_repository_scan(const struct sl_repository_query *query, sl_repository_report_fn report, void *context,
         struct sl_repository_scan **ret_scan, struct sl_error *error);
 
+/* For each model whose configuration has a key that does nothing, one line that names both. */
+void sl_repository_tell_unused(const struct sl_repository_scan *scan, sl_repository_report_fn tell, void *context);
+
 /* All of one repository, as it is without a runtime's configuration; the last complaint is in @complaint. */
 int sl_repository_scan_plain(
         const char *repository, struct sl_error *complaint, struct sl_repository_scan **ret_scan, struct sl_error *error);

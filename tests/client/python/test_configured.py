@@ -59,6 +59,25 @@ class Configured(unittest.TestCase):
         self.assertIn('prepared_shapes: no input has an open dimension \\"height\\": open are', prepared[0])
         self.assertIn('dimension \\"T\\": none is open', " ".join(self.said_of(runtime, "fixed")))
 
+    def test_what_is_for_processes_is_said_where_there_are_none(self):
+        def net(text):
+            return {"1/model.onnx": models.fixed(), "config.yaml": text}
+
+        runtime = self.serve(
+            {
+                "crash": net(b"on_crash: rerun\n"),
+                "hang": net(b"hang_ms: 5\n"),
+                "process": net(b"on_crash: rerun\nhang_ms: 60000\nisolation: process\n"),
+                "defaults": net(b"batch_max: 4\n"),
+            },
+            "model_defaults: {hang_ms: 60000}",
+        )
+        self.wait_until(lambda: "event=ready" in runtime.said())
+        said = [line for line in runtime.said().splitlines() if "warning event=option-unused" in line]
+        self.assertEqual(len(said), 2, said)
+        self.assertIn('model \\"crash\\": on_crash is for workers that are processes', " ".join(said))
+        self.assertIn('model \\"hang\\": hang_ms is for workers that are processes', " ".join(said))
+
     def test_a_gpu_that_is_not_there_is_no_lack_of_memory(self):
         runtime = self.serve({"net": {"1/model.onnx": models.turning(models.F32), "config.yaml": b"backend: cuda\n"}})
         self.wait_until(lambda: "event=ready" in runtime.said())
