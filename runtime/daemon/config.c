@@ -182,7 +182,7 @@ static const struct sl_setting settings[] = {
         BYTES(limits.memory_max, memory_max, 16 * MIB, 1024 * TIB),
         BYTES(limits.staging_bytes, staging_bytes, 64 * KIB, TIB),
         BYTES(limits.fuse_bytes, fuse_bytes, 0, TIB),
-        BYTES(limits.stats_bytes, stats_bytes, 256 * KIB, GIB),
+        BYTES(limits.stats_bytes, stats_bytes, MIB, GIB),
         NUMBER(threads.numa_node, numa_node, 0, 1023),
         NUMBER(threads.spin_us, spin_us, 0, 1000000),
         NUMBER(threads.inline_us, inline_us, 0, 50),

@@ -259,7 +259,7 @@ static struct bounds all_bounds[] = {
         {"limits: {memory_max: %s}", "16777215", "16 MiB", "1024 TiB", "1125899906842625"},
         {"limits: {staging_bytes: %s}", "65535", "64 KiB", "1 TiB", "1099511627777"},
         {"limits: {fuse_bytes: %s}", "-1", "0", "1 TiB", "1099511627777"},
-        {"limits: {stats_bytes: %s}", "262143", "256 KiB", "1 GiB", "1073741825"},
+        {"limits: {stats_bytes: %s}", "1048575", "1 MiB", "1 GiB", "1073741825"},
         {"threads: {numa_node: %s}", "-1", "0", "1023", "1024"},
         {"threads: {spin_us: %s}", "-1", "0", "1000000", "1000001"},
         {"threads: {inline_us: %s}", "-1", "0", "50", "51"},
