@@ -142,15 +142,29 @@ static int place_sections(struct sl_stats *stats, const uint32_t *counts, struct
         return 0;
 }
 
-static int map_file(struct sl_stats *stats, struct sl_error *error)
+static uint64_t bytes_at_once(const struct sl_stats *stats)
 {
         const struct sl_stats_extent *histograms = &stats->sections[SL_STATS_HISTOGRAMS];
+
+        return histograms->offset + histograms->stride;
+}
+
+uint64_t sl_stats_bytes_at_once(uint64_t bytes)
+{
+        static const uint32_t counts[SL_STATS_SECTIONS_N];
+        struct sl_stats stats = {.bytes = sl_align_up(bytes, SL_PAGE_BYTES)};
+
+        return place_sections(&stats, counts, NULL) < 0 ? bytes : bytes_at_once(&stats);
+}
+
+static int map_file(struct sl_stats *stats, struct sl_error *error)
+{
         int r;
 
         if (ftruncate(stats->fd, (off_t)stats->bytes) < 0)
                 return sl_error_set(error, errno, "stats page \"%s/%s\" of %" PRIu64 " bytes: %s", stats->directory, stats->file,
                         stats->bytes, strerror(errno));
-        r = sl_stats_reserve(stats, 0, histograms->offset + histograms->stride, error);
+        r = sl_stats_reserve(stats, 0, bytes_at_once(stats), error);
         if (r < 0)
                 return r;
         stats->base = mmap(NULL, stats->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, stats->fd, 0);

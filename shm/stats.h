@@ -39,6 +39,10 @@ struct sl_stats_options {
  */
 int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **ret_stats, struct sl_error *error);
 
+/* Of a page of so many bytes, with the counts that stats.c says: what it takes of its file system at once; the rest comes with
+ * models. */
+uint64_t sl_stats_bytes_at_once(uint64_t bytes);
+
 /* Where it lies; whether a dead runtime's lay there; 0, or why (-errno) nobody but the owner may read it although @guard names
  * others. */
 const char *sl_stats_path(const struct sl_stats *stats);
