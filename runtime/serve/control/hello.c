@@ -94,10 +94,7 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
         channel->pid = session->peer.pid;
         channel->user = &session->account->user;
         count_client(s, session->account);
-        memcpy(channel->label, hello->hello.label, sizeof(channel->label) - 1);
-        for (char *c = channel->label; *c; c++)
-                if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
-                        *c = '?';
+        memcpy(channel->label, session->label, sizeof(channel->label));
         session->channel = channel;
         channel->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         channel->completion_fd = sl_completion_bell_new();
@@ -212,10 +209,19 @@ static int welcome_observer(
         return 0;
 }
 
+static void take_label(struct sl_session *session, const struct sl_message *hello)
+{
+        memcpy(session->label, hello->hello.label, sizeof(session->label) - 1);
+        for (char *c = session->label; *c; c++)
+                if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+                        *c = '?';
+}
+
 int sl_hello_admit(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, struct sl_error *error)
 {
         int r;
 
+        take_label(session, hello);
         if (hello->hello.version_min > SL_WIRE_VERSION || hello->hello.version_max < SL_WIRE_VERSION)
                 return sl_error_set(error, EPROTONOSUPPORT, "the client speaks wire versions %u to %u, this runtime %u",
                         hello->hello.version_min, hello->hello.version_max, SL_WIRE_VERSION);

@@ -72,7 +72,7 @@ static void report(struct sl_sessions *s, int level, const char *event, const st
         sl_fields_add_number(&fields, "client", (long long)session->id);
         sl_fields_add_number(&fields, "uid", session->peer.uid);
         sl_fields_add_number(&fields, "pid", session->peer.pid);
-        sl_fields_add(&fields, "label", session->channel ? session->channel->label : "");
+        sl_fields_add(&fields, "label", session->label);
         if (text)
                 sl_fields_add(&fields, "cause", text);
         sl_account_log(s->options.accounts, session->account, level, event, fields.text);

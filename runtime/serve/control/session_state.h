@@ -15,6 +15,7 @@ struct sl_session {
         uint32_t number;
         uint64_t id; /* as in the log; never used twice */
         int socket, pidfd;
+        char label[32]; /* what its HELLO says of itself, printable */
         struct sl_peer peer;
         struct sl_account *account;
         struct sl_channel *channel;

@@ -78,6 +78,12 @@ class Configured(unittest.TestCase):
         self.assertIn('model \\"crash\\": on_crash is for workers that are processes', " ".join(said))
         self.assertIn('model \\"hang\\": hang_ms is for workers that are processes', " ".join(said))
 
+    def test_the_log_has_the_label_of_whoever_attaches(self):
+        runtime = self.serve({"net": models.fixed()}, "log_level: debug")
+        for role in ("client", "reader", "admin"):
+            runtime.connect(label=f"a {role}", role=role).close()
+            self.wait_until(lambda: f'label="a {role}"' in runtime.said())
+
     def test_a_gpu_that_is_not_there_is_no_lack_of_memory(self):
         runtime = self.serve({"net": {"1/model.onnx": models.turning(models.F32), "config.yaml": b"backend: cuda\n"}})
         self.wait_until(lambda: "event=ready" in runtime.said())
@@ -96,7 +102,9 @@ class Configured(unittest.TestCase):
         self.assertNotIn("configured", reasons)
 
     def wait_until(self, condition):
+        deadline = time.monotonic() + 30
         while not condition():
+            self.assertLess(time.monotonic(), deadline, "it does not come to that")
             time.sleep(0.01)
 
     def test_an_empty_list_overrides_the_defaults(self):
