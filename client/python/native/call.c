@@ -56,7 +56,7 @@ static PyObject *arrange(struct state *state, const struct handle *handle, PyObj
                 return values_of(values, ports, n);
         if (PyErr_Occurred())
                 return NULL;
-        if (n == 1 && !PyDict_Check(values))
+        if (n == 1 && !PyDict_Check(values) && (are_inputs || !(PyList_Check(values) || PyTuple_Check(values))))
                 return PyTuple_Pack(1, values);
         if (n > 1 && PyTuple_CheckExact(values) && PyTuple_Size(values) == (Py_ssize_t)n)
                 return Py_NewRef(values);

@@ -80,6 +80,8 @@ def _bytes(text):
 
 
 def _name(text):
+    if not isinstance(text, str):
+        raise TypeError(f"a model is a name or a Model, got {type(text).__name__}")
     return _without_nul(text.encode())
 
 

@@ -19,6 +19,23 @@ Times = namedtuple("Times", "queued_ns batched_ns computing_ns combining_ns")
 _FOREVER_NS = 2**62
 
 
+def _listed(names):
+    return ", ".join(f'"{name}"' for name in names) or "none"
+
+
+def _dims(shape):
+    """[5,3], as libstarling writes it."""
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _wanted(port):
+    """float32 [N,3]: N samples, ? where the size is free otherwise."""
+    if port.shape is None:
+        return f"{port.dtype} [...]"
+    free = ("N" if axis == port.batch_axis else "?" for axis in range(len(port.shape)))
+    return f"{port.dtype} {_dims(any_ if size is None else size for size, any_ in zip(port.shape, free))}"
+
+
 def arrange(values, ports, what, model):
     """Arrays in the order of `ports`, from one array, a sequence, or a mapping by name."""
     if isinstance(values, dict):
@@ -26,15 +43,16 @@ def arrange(values, ports, what, model):
         missing = [port.name for port in ports if port.name not in values]
         if unknown or missing:
             raise InvalidRequest(
-                -errno.EINVAL, f'model "{model}": {what}s are {[p.name for p in ports]}, got {sorted(map(str, values))}'
+                -errno.EINVAL,
+                f'model "{model}": {what}s are {_listed(p.name for p in ports)}, got {_listed(sorted(map(str, values)))}',
             )
         return [values[port.name] for port in ports]
-    if isinstance(values, (list, tuple)) and len(ports) > 1:
+    if isinstance(values, (list, tuple)) and (len(ports) > 1 or what == "output"):  # one input may be given as numbers in lists
         if len(values) != len(ports):
             raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s, got {len(values)}')
         return list(values)
     if len(ports) != 1:
-        raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s by name, got one array')
+        raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s by name, got {"None" if values is None else "one array"}')
     return [values]
 
 
@@ -44,6 +62,8 @@ def _is_tensor_shape(shape):
 
 def as_input(model, port, value):
     """`value` as an array for `port`: converted when it is none, refused when its type or size is wrong."""
+    if value is None:
+        raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {_wanted(port)}, got None')
     array = np.asarray(value)
     if isinstance(value, np.ndarray):
         if not arena.suits(array.dtype, port.number):
@@ -51,7 +71,7 @@ def as_input(model, port, value):
     else:
         array = array.astype(port.dtype)
     if array.size == 0 or not _is_tensor_shape(array.shape):
-        raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants shape {port.shape}, got {array.shape}')
+        raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {_wanted(port)}, got {_dims(array.shape)}')
     return array
 
 
@@ -66,14 +86,18 @@ def placed(core, array):
 
 def as_output(core, port, array):
     """`array`, or refuses it as one that the runtime could not write to."""
-    if not isinstance(array, np.ndarray) or not arena.lies_in(core, array):
+    if not isinstance(array, np.ndarray):
+        raise InvalidRequest(
+            -errno.EINVAL, f'output "{port.name}" wants an array of this client\'s arena, see empty(), got {type(array).__name__}'
+        )
+    if not arena.lies_in(core, array):
         raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" is no dense, aligned array of this client\'s arena')
     if not arena.suits(array.dtype, port.number):
         raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants {port.dtype}, got {array.dtype}')
     if not array.flags.writeable:
         raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" is read-only')
     if not _is_tensor_shape(array.shape):
-        raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants shape {port.shape}, got {array.shape}')
+        raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants {_wanted(port)}, got {_dims(array.shape)}')
     return array
 
 

@@ -239,6 +239,24 @@ class Infer(WorldCase):
             self.client.infer("echo", counting(5).astype(np.float64))
         with self.assertRaisesRegex(starling.InvalidRequest, "no dense, aligned array"):
             self.client.infer("echo", counting(5), outputs=counting(5))
+        with self.assertRaisesRegex(starling.InvalidRequest, r'input "x" wants float32 \[N,4\], got \[0,4\]'):
+            self.client.infer("echo", counting(0, 4))
+        for nothing in (None, {"x": None}):
+            with self.assertRaisesRegex(starling.InvalidRequest, r'model "echo": input "x" wants float32 \[N,4\], got None'):
+                self.client.infer("echo", nothing)
+        with self.assertRaisesRegex(starling.InvalidRequest, 'model "echo": inputs are "x", got "a", "b"'):
+            self.client.infer("echo", {"b": counting(1), "a": counting(1)})
+        with self.assertRaisesRegex(starling.InvalidRequest, 'model "echo": inputs are "x", got none'):
+            self.client.infer("echo", {})
+        for names in ("y", ["y"]):
+            with self.assertRaisesRegex(starling.InvalidRequest, "wants an array of this client's arena, see empty\\(\\), got str"):
+                self.client.infer("echo", counting(5), outputs=names)
+        with self.assertRaisesRegex(starling.InvalidRequest, "wants 1 outputs, got 2"):
+            self.client.infer("echo", counting(5), outputs=[self.client.empty((5, 4))] * 2)
+        y = self.client.empty((5, 4))
+        self.assertIs(self.client.infer("echo", counting(5), outputs=[y]), y)
+        with self.assertRaisesRegex(TypeError, "a model is a name or a Model, got NoneType"):
+            self.client.infer(None, counting(5))
         with self.assertRaisesRegex(starling.InvalidRequest, "priority 9"):
             self.client.infer("echo", counting(5), priority=9)
         for wrong, text in (
