@@ -320,6 +320,10 @@ static int check_quotas(const struct sl_config *config, struct sl_error *error)
         if (config->uid_in_flight < config->client_in_flight)
                 return sl_yaml_file_error(config->file, error, "limits.uid.in_flight", "%u is below limits.client.in_flight, %u",
                         config->uid_in_flight, config->client_in_flight);
+        if (config->memory_max && config->memory_max <= config->stats_bytes)
+                return sl_yaml_file_error(config->file, error, "limits.memory_max",
+                        "%llu has no room beside the stats page: limits.stats_bytes is %llu",
+                        (unsigned long long)config->memory_max, (unsigned long long)config->stats_bytes);
         return 0;
 }
 

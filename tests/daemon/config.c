@@ -216,6 +216,7 @@ static struct bad bad_configs[] = {
         {"name: a\n\tx: 1\n", ":2:", "", ""},
         {"name: a\n---\nname: b\n", ":3:", "", "second document"},
         {"- a\n", ":1:", "", "wants keys with values, KEY: VALUE; got a list"},
+        {"limits:\n  memory_max: 16 MiB\n", ":2:", "limits.memory_max", "limits.stats_bytes is 16777216"},
         {"limits:\n", ":1:", "limits", "wants keys with values, KEY: VALUE; got one value or nothing"},
         {"name: &x a\nsocket_dir: *x\n", ":2:", "socket_dir", "aliases"},
 };
@@ -256,7 +257,7 @@ static struct bounds all_bounds[] = {
         {"limits: {client: {in_flight: 1}, uid: {in_flight: %s}}", "0", "1", "1048576", "1048577"},
         {"limits: {uid: {shapes: %s}}", "0", "1", "1000000", "1000001"},
         {"limits: {uid: {log_lines: %s}}", "0", "1", "1000000", "1000001"},
-        {"limits: {memory_max: %s}", "16777215", "16 MiB", "1024 TiB", "1125899906842625"},
+        {"limits: {stats_bytes: 1 MiB, memory_max: %s}", "16777215", "16 MiB", "1024 TiB", "1125899906842625"},
         {"limits: {staging_bytes: %s}", "65535", "64 KiB", "1 TiB", "1099511627777"},
         {"limits: {fuse_bytes: %s}", "-1", "0", "1 TiB", "1099511627777"},
         {"limits: {stats_bytes: %s}", "1048575", "1 MiB", "1 GiB", "1073741825"},
