@@ -52,7 +52,8 @@ class Configured(unittest.TestCase):
         self.wait_until(lambda: "event=ready" in runtime.said())
         refused = 'shapes: no input has an open dimension \\"height\\": x [T,N,3]'
         for name in ("wrong", "open"):
-            self.assertTrue(any("event=model-failed" in line and refused in line for line in self.said_of(runtime, name)), runtime.said())
+            failed = [line for line in self.said_of(runtime, name) if "event=model-failed" in line]
+            self.assertIn(refused, " ".join(failed))
         self.assertIn("event=model-ready", self.said_of(runtime, "right")[0])
         self.assertFalse([line for line in self.said_of(runtime, "defaults") if "no input" in line])
         prepared = [line for line in self.said_of(runtime, "prepared") if "event=shape-not-loaded" in line]
@@ -88,7 +89,7 @@ class Configured(unittest.TestCase):
         runtime = self.serve({"net": {"1/model.onnx": models.turning(models.F32), "config.yaml": b"backend: cuda\n"}})
         self.wait_until(lambda: "event=ready" in runtime.said())
         failed = [line for line in self.said_of(runtime, "net") if "event=model-failed" in line]
-        if not failed or "NVIDIA" in failed[0]:
+        if not failed or "No such device" not in failed[0]:
             self.skipTest("a build without this backend, or a machine with a GPU")
         self.assertIn("there is no GPU that its backend can use here", failed[0])
         self.assertNotIn("bytes", failed[0])
@@ -108,7 +109,10 @@ class Configured(unittest.TestCase):
             time.sleep(0.01)
 
     def test_an_empty_list_overrides_the_defaults(self):
-        defaults = "threads: {inline_us: 0}\nmodel_defaults: {batch_sizes: [1, 4], fuse: auto, prepared_shapes: ['T=2', 'T=4'], shapes_max: 2}"
+        defaults = """\
+threads: {inline_us: 0}
+model_defaults: {batch_sizes: [1, 4], fuse: auto, prepared_shapes: ['T=2', 'T=4'], shapes_max: 2}
+"""
         own = b"batch_sizes: []\nfuse: []\nprepared_shapes: []\nshapes_max: 1\n"
         runtime = self.serve(
             {
