@@ -567,7 +567,7 @@ TestSuite(gpu_lets, .init = set_up, .fini = tear_down, .timeout = 120);
 
 static struct starling_model *a, *b;
 
-static void begin_lets(const char *a_yaml, const char *b_yaml)
+static void open_lets(const char *a_yaml, const char *b_yaml)
 {
         world_copy_model(&world, "lenet", "a", a_yaml);
         world_copy_model(&world, "lenet", "b", b_yaml);
@@ -575,6 +575,11 @@ static void begin_lets(const char *a_yaml, const char *b_yaml)
         enter();
         a = open_model("a");
         b = open_model("b");
+}
+
+static void begin_lets(const char *a_yaml, const char *b_yaml)
+{
+        open_lets(a_yaml, b_yaml);
         serve_rounds(a, 3);
         serve_rounds(b, 3);
 }
@@ -674,7 +679,7 @@ Test(gpu_lets, of_a_model_that_is_being_replaced_take_no_room_of_others_after_a_
         pid_t pids[GPUS];
 
         setenv("FAKE_CUDA_GRAPH_US", "10000", 1);
-        begin_lets("device: gpu:0/50%\nbatch_max: 4\n", "device: gpu:0/45%\nbatch_max: 4\n");
+        open_lets("device: gpu:0/50%\nbatch_max: 4\n", "device: gpu:0/45%\nbatch_max: 4\n");
         unsetenv("FAKE_CUDA_GRAPH_US");
         submit_some(a, FLYING - 1);
         world_add_model_config(&world, "a", "device: gpu:0/40%\nbatch_max: 8\n");
