@@ -12,8 +12,9 @@
 /* A slot of the page in the use that was seen last. */
 struct use {
         uint64_t *values;
-        uint32_t series; /* NO_SERIES: not in use */
-        bool is_seen;    /* since ledger_begin() */
+        uint64_t *before; /* what of them it had counted for other series */
+        uint32_t series;  /* NO_SERIES: not in use */
+        bool is_seen;     /* since ledger_begin() */
 };
 
 struct series {
@@ -77,8 +78,10 @@ struct ledger *ledger_free(struct ledger *ledger)
 {
         if (!ledger)
                 return NULL;
-        for (uint32_t i = 0; i < ledger->n_slots; i++)
+        for (uint32_t i = 0; i < ledger->n_slots; i++) {
                 free(ledger->uses[i].values);
+                free(ledger->uses[i].before);
+        }
         for (uint32_t i = 0; i < ledger->n_series; i++)
                 free_series(&ledger->series[i]);
         free(ledger->series);
@@ -154,7 +157,7 @@ static void end_use(struct ledger *ledger, struct use *use)
 
         for (uint32_t i = 0; i < ledger->width; i++)
                 if (ledger->is_counter[i])
-                        series->former[i] += use->values[i];
+                        series->former[i] += use->values[i] - use->before[i];
         series->slots--;
         use->series = NO_SERIES;
 }
@@ -165,9 +168,11 @@ static int begin_use(struct ledger *ledger, struct use *use, const char *labels)
 
         if (!use->values)
                 use->values = malloc((ledger->width + 1ul) * sizeof(*use->values));
+        if (!use->before)
+                use->before = calloc(ledger->width + 1ul, sizeof(*use->before));
         if (!series)
                 series = add_series(ledger, labels);
-        if (!use->values || !series)
+        if (!use->values || !use->before || !series)
                 return -ENOMEM;
         series->slots++;
         use->series = (uint32_t)(series - ledger->series);
@@ -189,22 +194,34 @@ void ledger_begin(struct ledger *ledger)
                 ledger->uses[i].is_seen = false;
 }
 
-int ledger_put(struct ledger *ledger, uint32_t slot, const char *labels, const uint64_t *values)
+/* What was counted so far stays with the series that it was counted for, if it is the same worker, in another place. */
+static void leave_series(struct ledger *ledger, struct use *use, const struct ledger_labels *labels, const uint64_t *values)
 {
-        return ledger_put_part(ledger, slot, labels, NULL, values);
+        const char *former = ledger->series[use->series].labels;
+        bool goes_on = labels->owner_bytes && strncmp(former, labels->all, labels->owner_bytes) == 0 &&
+                       strcmp(former, labels->all) != 0 && !began_again(ledger, use, values);
+
+        end_use(ledger, use);
+        for (uint32_t i = 0; i < ledger->width; i++)
+                use->before[i] = goes_on && ledger->is_counter[i] ? use->values[i] : 0;
 }
 
-int ledger_put_part(struct ledger *ledger, uint32_t slot, const char *labels, const char *whole, const uint64_t *values)
+int ledger_put(struct ledger *ledger, uint32_t slot, const char *labels, const uint64_t *values)
+{
+        return ledger_put_owned(ledger, slot, &(struct ledger_labels){.all = labels}, values);
+}
+
+int ledger_put_owned(struct ledger *ledger, uint32_t slot, const struct ledger_labels *labels, const uint64_t *values)
 {
         struct use *use = &ledger->uses[slot];
 
         if (use->series != NO_SERIES &&
-                (strcmp(ledger->series[use->series].labels, labels) != 0 || began_again(ledger, use, values)))
-                end_use(ledger, use);
-        if (use->series == NO_SERIES && begin_use(ledger, use, labels) < 0)
+                (strcmp(ledger->series[use->series].labels, labels->all) != 0 || began_again(ledger, use, values)))
+                leave_series(ledger, use, labels, values);
+        if (use->series == NO_SERIES && begin_use(ledger, use, labels->all) < 0)
                 return -ENOMEM;
-        if (whole && !ledger->series[use->series].whole) /* a page may say so later than that there is the slot */
-                ledger->series[use->series].whole = strdup(whole);
+        if (labels->whole && !ledger->series[use->series].whole) /* a page may say so later than that there is the slot */
+                ledger->series[use->series].whole = strdup(labels->whole);
         memcpy(use->values, values, ledger->width * sizeof(*values));
         use->is_seen = true;
         return 0;
@@ -226,10 +243,11 @@ void ledger_end(struct ledger *ledger)
                         continue;
                 if (!use->is_seen) {
                         end_use(ledger, use);
+                        memset(use->before, 0, ledger->width * sizeof(*use->before));
                         continue;
                 }
                 for (uint32_t i = 0; i < ledger->width; i++)
-                        ledger->series[use->series].now[i] += use->values[i];
+                        ledger->series[use->series].now[i] += use->values[i] - use->before[i];
         }
 }
 

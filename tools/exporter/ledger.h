@@ -16,6 +16,7 @@
 #include "metric.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ledger;
@@ -32,8 +33,14 @@ void ledger_begin(struct ledger *ledger);
 /* Return: 0; -ENOMEM: this slot is left out. */
 int ledger_put(struct ledger *ledger, uint32_t slot, const char *labels, const uint64_t *values);
 
-/* The same of a part of the series @whole. */
-int ledger_put_part(struct ledger *ledger, uint32_t slot, const char *labels, const char *whole, const uint64_t *values);
+struct ledger_labels {
+        const char *all;
+        const char *whole;  /* of the series that this one is a part of; NULL: it is none */
+        size_t owner_bytes; /* of @all, which say whose the slot is: with another rest it goes on counting, for another series */
+};
+
+/* The same, of labels of which that is known. */
+int ledger_put_owned(struct ledger *ledger, uint32_t slot, const struct ledger_labels *labels, const uint64_t *values);
 
 /* The slot is as it was. */
 void ledger_keep(struct ledger *ledger, uint32_t slot);

@@ -101,15 +101,18 @@ static void label_crew(const union page_slot *slot, uint32_t index, struct text 
         ADD_LABEL(labels, "model", slot->worker.model);
 }
 
+/* Where it is, from here on. */
+#define PLACE ",core="
+
 static void label_worker(const union page_slot *slot, uint32_t index, struct text *labels)
 {
         label_crew(slot, index, labels);
         text_add_format(labels, ",worker=\"%u\"", index);
         ADD_LABEL(labels, "executor", slot->worker.executor);
         if (slot->worker.core < 0)
-                text_add(labels, ",core=\"\"");
+                text_add(labels, PLACE "\"\"");
         else
-                text_add_format(labels, ",core=\"%d\"", slot->worker.core);
+                text_add_format(labels, PLACE "\"%d\"", slot->worker.core);
         if (slot->worker.let == SL_STATS_NONE)
                 text_add(labels, ",let=\"\"");
         else
@@ -171,6 +174,15 @@ int page_read(const struct page *page, enum metric_scope scope, uint32_t index, 
         if (r == 0)
                 scopes[scope].label(ret_slot, index, labels);
         return r;
+}
+
+size_t page_owner_bytes(enum metric_scope scope, const char *labels)
+{
+        const char *place = NULL;
+
+        for (const char *at = labels; scope == SCOPE_WORKER && (at = strstr(at, PLACE)); at++)
+                place = at; /* the last one: a name may look like it */
+        return place ? (size_t)(place - labels) : 0;
 }
 
 bool page_whole(enum metric_scope scope, const union page_slot *slot, struct text *labels)

@@ -42,6 +42,9 @@ uint32_t page_slots(const struct page *page, enum metric_scope scope);
  */
 int page_read(const struct page *page, enum metric_scope scope, uint32_t index, union page_slot *ret_slot, struct text *labels);
 
+/* Of the labels of a slot: those that say whose it is; a worker may go on in another place. 0: all of them. */
+size_t page_owner_bytes(enum metric_scope scope, const char *labels);
+
 /* The labels of what @slot is a part of, of an open model the sizes. False: it is no part. */
 bool page_whole(enum metric_scope scope, const union page_slot *slot, struct text *labels);
 

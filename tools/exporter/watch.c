@@ -143,6 +143,7 @@ static uint32_t read_values(
 /* Return: 0, also when the slot is not in use; -EAGAIN; -ENOMEM. */
 static int refresh_slot(struct watch *watch, enum metric_scope scope, uint32_t index, struct text *labels)
 {
+        struct ledger_labels of_slot;
         uint64_t values[VALUES_MAX];
         union page_slot slot;
         struct text whole;
@@ -158,9 +159,9 @@ static int refresh_slot(struct watch *watch, enum metric_scope scope, uint32_t i
         read_values(&watch->page, scope, &slot, values);
         text_init(&whole, WHOLE_BYTES);
         is_part = page_whole(scope, &slot, &whole);
-        r = whole.failed ? -ENOMEM
-                         : ledger_put_part(watch->ledgers[scope], index, labels->bytes ? labels->bytes : "",
-                                   is_part ? whole.bytes : NULL, values);
+        of_slot = (struct ledger_labels){.all = labels->bytes ? labels->bytes : "", .whole = is_part ? whole.bytes : NULL};
+        of_slot.owner_bytes = page_owner_bytes(scope, of_slot.all);
+        r = whole.failed ? -ENOMEM : ledger_put_owned(watch->ledgers[scope], index, &of_slot, values);
         text_deinit(&whole);
         return r;
 }

@@ -169,3 +169,31 @@ Test(exporter_ledger, histograms_are_counters)
         free(many);
         ledger_free(models);
 }
+
+static void put_worker(const char *labels, uint64_t counter)
+{
+        const struct ledger_labels owned = {.all = labels, .owner_bytes = (size_t)(strchr(labels, '@') - labels)};
+
+        values[batches] = counter;
+        values[batch_max] = 8;
+        ledger_begin(ledger);
+        cr_assert_eq(ledger_put_owned(ledger, 0, &owned, values), 0);
+        ledger_end(ledger);
+}
+
+/* A worker whose process ended may go on in another place, and come back: what it counts it counts once. */
+Test(exporter_ledger, a_slot_that_goes_on_in_another_place_counts_nothing_twice)
+{
+        put_worker("lenet@0", 1000);
+        put_worker("lenet@1", 1500);
+        expect("lenet@1", 500, 8);
+        cr_expect_eq(ledger_value(ledger, find("lenet@0"), batches), 1000);
+        put_worker("lenet@0", 1600);
+        expect("lenet@0", 1100, 8);
+        cr_expect_eq(ledger_value(ledger, find("lenet@1"), batches), 500);
+        put_worker("lenet@1", 5); /* another one, from zero on */
+        expect("lenet@1", 505, 8);
+        put_worker("other@1", 7);
+        expect("other@1", 7, 8);
+        cr_expect_eq(ledger_value(ledger, find("lenet@0"), batches), 1100);
+}

@@ -114,6 +114,26 @@ Test(exporter_runtimes, workers_are_exported_each_and_by_model)
         sl_stats_free(stats);
 }
 
+/* Its process has ended, and the next one is on another core: the place on the page is the same. */
+Test(exporter_runtimes, a_worker_that_moves_counts_nothing_twice)
+{
+        struct sl_stats *stats = create_page(0);
+        struct sl_worker_stats *worker = add_worker(stats, "lenet", 3, 0, SL_STATS_WORKER_SERVING), shown;
+
+        sl_counter_add(&worker->busy_ns, 250000000);
+        ask();
+        sl_stats_worker_shown(worker, &shown);
+        shown.core = 1;
+        shown.let = 1;
+        sl_stats_worker_show(worker, &shown);
+        sl_counter_add(&worker->busy_ns, 500000000);
+        ask();
+        cr_expect_eq(value("starling_worker_busy_seconds_total",
+                             "model=\"lenet\",worker=\"0\",executor=\"process\",core=\"1\",let=\"1\""),
+                0.5);
+        sl_stats_free(stats);
+}
+
 Test(exporter_runtimes, models_say_what_they_are_and_what_waits)
 {
         struct sl_stats *stats = create_page(0);
