@@ -239,10 +239,15 @@ void sl_check_numa(const struct sl_host *host, struct sl_finding *finding)
         }
 }
 
+/* Who spins there takes it from whoever serves there, and measures that. */
 static void show_gaps(const struct sl_host *host, int cpu, struct sl_finding *finding)
 {
         struct sl_gaps gaps;
 
+        if (host->probes->gaps && CPU_ISSET(cpu, &host->machine.taken)) {
+                sl_found_too(finding, "; what a thread on %d loses is not measured, as a runtime that lives has it", cpu);
+                return;
+        }
         if (!host->probes->gaps || !host->probes->gaps(cpu, &gaps))
                 return;
         sl_figure(finding, "lost_share", gaps.share);

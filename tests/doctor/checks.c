@@ -341,6 +341,24 @@ static bool half_lost(int cpu, struct sl_gaps *ret_gaps)
         return true;
 }
 
+/* A runtime that serves keeps the time that a measurement would take. */
+Test(doctor, nothing_is_measured_on_a_core_of_a_runtime_that_lives)
+{
+        struct sl_thread_cores cores = {0};
+        struct sl_core_sharing sharing;
+        struct sl_core_claims *claims;
+        char folder[256];
+
+        host.probes.gaps = half_lost;
+        CPU_SET(0, &cores.dispatcher_cores);
+        CPU_SET(0, &host.config->dispatcher_cores);
+        snprintf(folder, sizeof(folder), "%s/run/starling", host.folder.path);
+        cr_assert_eq(sl_core_claims_take(folder, "alive", &cores, &claims, &sharing), 0);
+        made_host_expect(&host, "isolated-cpus", SL_VERDICT_OK, "a thread on 0 loses is not measured, as a runtime", NULL);
+        sl_core_claims_free(claims);
+        made_host_expect(&host, "isolated-cpus", SL_VERDICT_OK, "loses 50.00 % of its time", NULL);
+}
+
 Test(doctor, what_was_measured_is_shown_with_its_figure)
 {
         struct sl_finding finding;
