@@ -322,9 +322,13 @@ class IsolatedModels(Models):
         cls.config.close()
 
     def workers(self):
-        """The processes of the models' workers."""
+        """The processes of the models' workers; those that compile are children of the runtime as well."""
         with open(f"/proc/{self.runtime.process.pid}/task/{self.runtime.process.pid}/children") as file:
-            return [int(pid) for pid in file.read().split()]
+            return [int(pid) for pid in file.read().split() if self.command_of(pid) == b"worker"]
+
+    def command_of(self, pid):
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return (file.read().split(b"\0") + [b""])[1]
 
     def test_they_are_computed_there(self):
         x = np.ones((1, 2, 3), np.float32)
