@@ -47,12 +47,10 @@ struct sl_error;
         X(laned, FLAG, "false", 0, 0)        /* products are packed as merged plans have them; what says `fuse` asks for it */     \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
-        X(gpu, GPU, "auto", 0,                                                                                                     \
-                0) /* what backend cuda plans for: auto (what the model is on, else h100), h100, h200, a file of figures (JSON) */ \
+        X(gpu, GPU, "auto", 0, 0)    /* that backend cuda plans for: auto (the model's, else h100), h100, h200, a file (JSON) */   \
         X(tf32, FLAG, "false", 0, 0) /* whether backend cuda may round factors of float32 products to 10 bits */                   \
         X(shapes, SHAPES, "", 0, 0)  /* of open dimensions: sequence=128,height=224 */                                             \
-        X(shapes_known, FLAG, "false", 0,                                                                                          \
-                0) /* whether each of these has to be a dimension of the model: what names one model asks for it */
+        X(shapes_known, FLAG, "false", 0, 0) /* whether each of these has to be a dimension of the model */
 
 /*
  * work_max bounds how long one run of the largest batch may take, in elementary steps (kernels/op.h) by what each counts on its
