@@ -267,7 +267,7 @@ Test(reasons, a_deadline_that_passed_says_how_long_it_was)
         struct starling_request request = request_of("loop", &x, &y);
 
         memset(x.data, 0, WIDE * sizeof(float));
-        request.deadline_ns = starling_clock_ns() + 50000000;
+        request.deadline_ns = starling_clock_ns() + 1000000000; /* a runtime that gets no core has another reason */
         cr_assert_eq(starling_infer(queue, &request, &done), -ETIME);
         expect_reason(&done, "the deadline, ");
 }
