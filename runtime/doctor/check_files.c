@@ -26,22 +26,31 @@ static bool is_folder(const char *path)
         return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* A folder that is not there is made, but not what is above it. */
-static enum folder_state look_at_folder(const struct sl_host *host, const char *folder)
+/* Takes the last name off: "/" stays. */
+static void go_up(char *path)
 {
-        char path[PATH_MAX], *slash;
+        char *slash;
+
+        for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+                path[n - 1] = 0;
+        slash = strrchr(path, '/');
+        if (slash)
+                slash[slash == path] = 0;
+}
+
+/* A folder that is not there is made, and @n_above of those above it. */
+static enum folder_state look_at_folder(const struct sl_host *host, const char *folder, uint32_t n_above)
+{
+        char path[PATH_MAX];
         bool there;
 
         sl_host_path(host, folder, path);
         there = is_folder(path);
-        for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-                path[n - 1] = 0;
-        slash = strrchr(path, '/');
-        if (!there && slash)
-                *slash = 0;
+        for (uint32_t i = 0; !is_folder(path) && i <= n_above; i++)
+                go_up(path);
         if (!host->probes->may_write)
                 return FOLDER_NOT_KNOWN;
-        if (!is_folder(path) || !host->probes->may_write(*path ? path : "/"))
+        if (!is_folder(path) || !host->probes->may_write(path))
                 return FOLDER_CLOSED;
         return there ? FOLDER_USABLE : FOLDER_TO_BE_MADE;
 }
@@ -52,7 +61,7 @@ void sl_check_socket_folder(const struct sl_host *host, struct sl_finding *findi
                 [FOLDER_TO_BE_MADE] = "%s, which the runtime makes",
                 [FOLDER_CLOSED] = "%s is not there, or this user may not make files in it",
                 [FOLDER_NOT_KNOWN] = "%s; who may make files in it, only the host itself can tell"};
-        enum folder_state state = *host->socket_folder ? look_at_folder(host, host->socket_folder) : FOLDER_CLOSED;
+        enum folder_state state = *host->socket_folder ? look_at_folder(host, host->socket_folder, 0) : FOLDER_CLOSED;
 
         sl_found(finding,
                 state == FOLDER_CLOSED      ? SL_VERDICT_WRONG
@@ -93,9 +102,9 @@ static void look_at_room(const struct sl_host *host, const char *path, struct sl
         sl_gain(finding, "plans that do not fit are compiled again with each start");
 }
 
-static void look_at_cache(const struct sl_host *host, const char *folder, struct sl_finding *finding)
+static void look_at_cache(const struct sl_host *host, const char *folder, uint32_t n_above, struct sl_finding *finding)
 {
-        enum folder_state state = look_at_folder(host, folder);
+        enum folder_state state = look_at_folder(host, folder, n_above);
         char path[PATH_MAX];
 
         sl_host_path(host, folder, path);
@@ -120,11 +129,11 @@ void sl_check_cache_folder(const struct sl_host *host, struct sl_finding *findin
         if (!host->config->cache_bytes)
                 sl_found(finding, SL_VERDICT_OK, "none, as cache.bytes is 0");
         else if (host->config->cache_directory)
-                look_at_cache(host, host->config->cache_directory, finding);
+                look_at_cache(host, host->config->cache_directory, 0, finding);
         else if (*host->root)
                 sl_found(finding, SL_VERDICT_UNKNOWN, "the runtime's user has it in its home");
         else if (sl_cache_folder_default(folder, &error) == 0)
-                look_at_cache(host, folder, finding);
+                look_at_cache(host, folder, 1, finding);
         else {
                 sl_found(finding, SL_VERDICT_BETTER, "%s", error.text);
                 sl_change(finding, "cache.directory in the configuration, or $XDG_CACHE_HOME");

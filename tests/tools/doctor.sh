@@ -71,6 +71,12 @@ if [[ $("$starling" version --host) != *"nothing is measured"* ]]; then
         [[ $code -eq 0 && $said == *"operations/s"* ]] || wrong "core-figures afterwards: $said"
 fi
 
+# A home in which nothing is yet: the runtime will make both folders, who looks makes none.
+mkdir "$folder/home"
+said=$(env -u XDG_CACHE_HOME HOME="$folder/home" "$starling" doctor --only cache-folder 2>&1) || wrong "an empty home: $said"
+[[ $said == *"home/.cache/starling"*"the"*"runtime makes"* ]] || wrong "an empty home: $said"
+[ -z "$(ls -A "$folder/home")" ] || wrong "something was made in an empty home"
+
 # A configuration that does not fit this host.
 printf 'threads: {worker_cores: [1023]}\n' >"$folder/cores.yaml"
 run --config "$folder/cores.yaml" --only pinning

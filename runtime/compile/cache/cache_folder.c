@@ -75,24 +75,29 @@ static bool is_default(const char *path)
         return sl_cache_folder_default(usual, NULL) == 0 && strcmp(path, usual) == 0;
 }
 
+/* Another process may have been faster. */
+static int make_one(const char *path)
+{
+        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 /* With the one above, ~/.cache, of the default one. */
 static int make_folder(const char *path)
 {
         char above[PATH_MAX];
+        int r = make_one(path);
 
-        if (mkdir(path, 0700) == 0 || errno == EEXIST)
-                return 0;
-        if (errno != ENOENT || !is_default(path))
-                return -errno;
+        if (r != -ENOENT || !is_default(path))
+                return r;
         snprintf(above, sizeof(above), "%.*s", (int)(strrchr(path, '/') - path), path);
-        return mkdir(above, 0700) < 0 || mkdir(path, 0700) < 0 ? -errno : 0;
+        r = make_one(above);
+        return r < 0 ? r : make_one(path);
 }
 
 int sl_cache_folder_open(const char *path, bool make, int *ret_folder, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct stat status;
-
         int r = make ? make_folder(path) : 0;
 
         if (r < 0)

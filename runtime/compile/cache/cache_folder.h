@@ -54,13 +54,12 @@ struct sl_cache_file {
 
 /*
  * The folder of a user that names none: $XDG_CACHE_HOME/starling, or ~/.cache/starling, where the home is $HOME if that is this
- * user's, else what the user database says. Return: 0; -ENOENT the user has no home;
- * -ENAMETOOLONG; with text.
+ * user's, else what the user database says. Return: 0; -ENOENT the user has no home; -ENAMETOOLONG; with text.
  */
 int sl_cache_folder_default(char ret_path[PATH_MAX], struct sl_error *error);
 
-/* @make: when it is not there (what is above it must be). Return: 0; -EPERM another user owns it or could write to it; -errno; the
- * text names it. */
+/* @make: when it is not there (what is above it must be, but of the default one). Return: 0; -EPERM another user owns it or could
+ * write to it; -errno; the text names it. */
 int sl_cache_folder_open(const char *path, bool make, int *ret_folder, struct sl_error *error);
 
 /* Opens a file of ours for reading, nothing that a link leads to. Return: 0; -ENOENT; -EPERM no regular file, of another user, one
