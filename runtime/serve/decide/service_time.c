@@ -7,35 +7,36 @@
  * longer is known after a few. */
 #define OUTLIER       4
 
+/* The first power of two that is not below @samples, or the last class. */
 static uint32_t samples_bucket(uint32_t samples)
 {
-        uint32_t bucket = 0;
+        uint32_t bucket = samples > 1 ? 32u - (uint32_t)__builtin_clz(samples - 1) : 0;
 
-        while (bucket + 1 < SL_SERVICE_TIME_CLASSES && (1u << bucket) < samples)
-                bucket++;
-        return bucket;
+        return bucket < SL_SERVICE_TIME_CLASSES ? bucket : SL_SERVICE_TIME_CLASSES - 1;
 }
 
 void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns)
 {
-        double *known = &times->sample_ns[samples_bucket(samples)];
+        uint32_t bucket = samples_bucket(samples);
+        double *known = &times->sample_ns[bucket];
         double sample_ns = (double)ns / (samples ? samples : 1);
 
         if (*known > 0 && sample_ns > OUTLIER * *known)
                 sample_ns = OUTLIER * *known;
         *known = *known > 0 ? *known + LEARNING_RATE * (sample_ns - *known) : sample_ns;
+        if (*known > 0)
+                times->known |= 1u << bucket;
 }
 
 /* Whose time says what a sample costs in jobs of this size: its own, that of the next smaller size that is known, or of the next
  * larger. SL_SERVICE_TIME_CLASSES: nothing is known. */
 static uint32_t known_bucket(const struct sl_service_time *times, uint32_t bucket)
 {
-        for (uint32_t i = bucket + 1; i-- > 0;)
-                if (times->sample_ns[i] > 0)
-                        return i;
-        while (++bucket < SL_SERVICE_TIME_CLASSES && !(times->sample_ns[bucket] > 0))
-                ;
-        return bucket;
+        uint32_t up_to = times->known & ((2u << bucket) - 1);
+
+        if (up_to)
+                return 31u - (uint32_t)__builtin_clz(up_to);
+        return times->known ? (uint32_t)__builtin_ctz(times->known) : SL_SERVICE_TIME_CLASSES;
 }
 
 uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t samples)
@@ -47,25 +48,26 @@ uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t sample
 
 bool sl_service_time_knows(const struct sl_service_time *times, uint32_t samples)
 {
-        return times->sample_ns[samples_bucket(samples)] > 0;
+        return times->known >> samples_bucket(samples) & 1;
 }
 
+/* From the largest jobs down, all that one class's time stands for at a time. */
 uint32_t sl_service_time_samples(const struct sl_service_time *times, uint64_t slice_ns, uint32_t most)
 {
-        uint32_t top_bucket = samples_bucket(most), known = known_bucket(times, top_bucket);
+        uint32_t bucket = samples_bucket(most), top = most;
 
-        if (known == SL_SERVICE_TIME_CLASSES)
+        if (!times->known)
                 return most;
-        for (uint32_t bucket = top_bucket + 1; bucket-- > 0;) {
-                known = known > bucket ? known_bucket(times, bucket) : known;
+        while (true) {
+                uint32_t known = known_bucket(times, bucket), smaller = times->known & ((1u << known) - 1);
+                uint32_t least = smaller ? (1u << (known - 1)) + 1 : 1;
                 double fits = (double)slice_ns / times->sample_ns[known];
-                uint32_t least = bucket ? (1u << (bucket - 1)) + 1 : 1,
-                         top = bucket + 1 < SL_SERVICE_TIME_CLASSES ? 1u << bucket : most;
 
-                if (top > most)
-                        top = most;
                 if (fits >= least)
                         return fits < top ? (uint32_t)fits : top;
+                if (!smaller)
+                        return 1;
+                bucket = known - 1;
+                top = 1u << bucket;
         }
-        return 1;
 }

@@ -18,6 +18,7 @@
 #define SL_SLICE_SAMPLES_MAX 65536u
 
 struct sl_service_time {
+        uint32_t known;                            /* classes, as bits */
         double sample_ns[SL_SERVICE_TIME_CLASSES]; /* moving average; 0: not known */
 };
 
