@@ -40,6 +40,10 @@ struct sl_bundle {
         uint64_t due;  /* who has its turn in the round still, as bits by place */
         struct sl_model *models[SL_CARRIER_LANES_MAX];
         uint64_t waiting[SL_PRIORITIES]; /* which of them have something in the class, in a run of the scheduler: bits by place */
+        struct {
+                uint64_t lanes, run; /* bits; of which run of the scheduler this is true */
+                uint32_t priority, samples;
+        } ready;                         /* lanes of the inliner whose next job has so many samples */
         bool put_off;                    /* what goes together had not enough of a pass's time, and waits for the next one */
         uint32_t n_carriers;             /* with lanes of models that are here */
         struct sl_carrier *carriers[SL_WORKERS_MAX];

@@ -116,6 +116,7 @@ static void add_bundled(struct sl_dispatcher *d, struct sl_model *model)
 
 static void add_inliner(struct sl_dispatcher *d, struct sl_model *model)
 {
+        model->inliner->model = model;
         if (model->inliner->carrier) {
                 sl_carrier_knows(model->inliner->carrier, model->inliner->lane);
                 model->bundle->inliner = model->inliner->carrier;

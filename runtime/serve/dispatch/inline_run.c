@@ -6,17 +6,26 @@
 #include "handout.h"
 #include "model.h"
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
 /* No other job until answers are harvested: of the model, or of all that share its carrier. */
 static bool is_full(const struct sl_executor *inliner)
 {
         return sl_executor_jobs(inliner) || (inliner->carrier && inliner->carrier->n_launches == SL_EXECUTOR_JOBS_MAX);
 }
 
-/* What the first segment that waits for the dispatcher itself is expected to take; UINT64_MAX: there is none, or no room for it. */
+/* The first segment that waits is for the dispatcher itself, and there is room for it. */
+static bool goes_inline(const struct sl_handout *handout)
+{
+        return sl_handout_is_inline(handout) && !is_full(handout->model->inliner);
+}
+
+/* What that segment is expected to take. */
 static uint64_t inline_ns(const struct sl_handout *handout)
 {
-        if (!sl_handout_is_inline(handout) || is_full(handout->model->inliner))
-                return UINT64_MAX;
         return sl_inline_ns(handout->model, sl_task_queue_at(handout->queue, 0)->samples);
 }
 
@@ -56,12 +65,16 @@ static void find_candidates(const struct sl_schedule *schedule, uint32_t priorit
         ret_candidates->n = 0;
         for (struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority]) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
-                struct candidate candidate = {.model = model, .ns = inline_ns(&handout)};
+                uint64_t ns;
 
+                if (!goes_inline(&handout))
+                        continue;
+                ns = inline_ns(&handout);
                 /* What this pass has no time for would be in the way of what it has time for. */
-                candidate.due = model->passed_over >= SL_INLINE_PASSES && candidate.ns <= schedule->budget->left_ns;
-                if (candidate.ns != UINT64_MAX)
-                        enter_candidate(ret_candidates, &candidate);
+                enter_candidate(
+                        ret_candidates, &(struct candidate){.model = model,
+                                                .ns = ns,
+                                                .due = model->passed_over >= SL_INLINE_PASSES && ns <= schedule->budget->left_ns});
         }
 }
 
@@ -69,10 +82,12 @@ static void find_candidates(const struct sl_schedule *schedule, uint32_t priorit
 static uint32_t inline_samples(const struct sl_handout *handout)
 {
         const struct sl_model *model = handout->model;
-        uint32_t most = sl_inline_samples(model, handout->schedule->budget->limit_ns),
-                 samples = sl_task_queue_at(handout->queue, 0)->samples;
+        uint32_t waiting = sl_handout_waiting(handout), samples = sl_task_queue_at(handout->queue, 0)->samples, most;
 
-        for (uint32_t i = 1; model->info->batchable && i < sl_handout_waiting(handout); i++) {
+        if (waiting == 1 || !model->info->batchable)
+                return samples;
+        most = sl_inline_samples(model, handout->schedule->budget->limit_ns);
+        for (uint32_t i = 1; i < waiting; i++) {
                 const struct sl_task *task = sl_task_queue_at(handout->queue, i);
 
                 if (!task->is_inline || samples + task->samples > most)
@@ -87,25 +102,30 @@ static void give_inline(struct sl_handout *handout)
         sl_handout_give(handout, handout->model->inliner, inline_samples(handout));
 }
 
-/* Lanes of the bundle's inliner that have a job of @samples for it, as bits. */
-static uint64_t find_lanes(const struct sl_schedule *schedule, const struct sl_bundle *bundle, uint32_t priority, uint32_t samples)
+/* Lanes of the bundle's inliner that have a job of @samples for it, as bits: looked for once in a run. */
+static uint64_t find_lanes(const struct sl_schedule *schedule, struct sl_bundle *bundle, uint32_t priority, uint32_t samples)
 {
         uint64_t lanes = 0;
 
+        if (bundle->ready.run == schedule->run && bundle->ready.priority == priority && bundle->ready.samples == samples)
+                return bundle->ready.lanes;
         for (uint64_t left = bundle->waiting[priority]; left; left &= left - 1) {
                 const struct sl_handout handout = sl_handout_of(schedule, bundle->models[__builtin_ctzll(left)], priority);
 
-                if (inline_ns(&handout) != UINT64_MAX && inline_samples(&handout) == samples)
+                if (goes_inline(&handout) && inline_samples(&handout) == samples)
                         lanes |= UINT64_C(1) << handout.model->inliner->lane;
         }
+        bundle->ready.lanes = lanes;
+        bundle->ready.run = schedule->run;
+        bundle->ready.priority = priority;
+        bundle->ready.samples = samples;
         return lanes;
 }
 
-/* What a merged plan computes together with the model's job: its lanes, as bits; 0: nothing is. */
-static uint64_t find_together(const struct sl_handout *handout, uint64_t *ret_ns)
+/* What a merged plan computes together with the model's job of @samples: its lanes, as bits; 0: nothing is. */
+static uint64_t find_together(const struct sl_handout *handout, uint32_t samples, uint64_t *ret_ns)
 {
         const struct sl_executor *inliner = handout->model->inliner;
-        uint32_t samples = inline_samples(handout);
 
         if (!inliner->carrier->blocks)
                 return 0;
@@ -113,13 +133,16 @@ static uint64_t find_together(const struct sl_handout *handout, uint64_t *ret_ns
                 find_lanes(handout->schedule, handout->model->bundle, handout->priority, samples), samples, ret_ns);
 }
 
-static void give_together(const struct sl_schedule *schedule, const struct sl_bundle *bundle, uint32_t priority, uint64_t lanes)
+/* Each of @lanes, which have just been found, has a job of @samples. */
+static void give_together(
+        const struct sl_schedule *schedule, struct sl_bundle *bundle, uint32_t priority, uint64_t lanes, uint32_t samples)
 {
-        for (uint64_t left = bundle->waiting[priority]; left; left &= left - 1) {
-                struct sl_handout handout = sl_handout_of(schedule, bundle->models[__builtin_ctzll(left)], priority);
+        for (; lanes && !bundle->inliner->is_full; lanes &= lanes - 1) {
+                struct sl_executor *inliner = bundle->inliner->lanes[__builtin_ctzll(lanes)];
+                struct sl_handout handout = sl_handout_of(schedule, inliner->model, priority);
 
-                if (inline_ns(&handout) != UINT64_MAX && lanes >> handout.model->inliner->lane & 1 && !bundle->inliner->is_full)
-                        give_inline(&handout);
+                bundle->ready.lanes &= ~(lanes & -lanes);
+                sl_handout_give(&handout, inliner, samples);
         }
 }
 
@@ -127,20 +150,43 @@ static void give_together(const struct sl_schedule *schedule, const struct sl_bu
 static void give_each(const struct sl_schedule *schedule, const struct candidates *candidates, uint32_t first, uint32_t priority)
 {
         const struct sl_inline_budget *budget = schedule->budget;
-        const struct sl_bundle *bundle = candidates->list[first].model->bundle;
-        uint64_t left_ns = budget->left_ns < budget->limit_ns ? budget->left_ns : budget->limit_ns;
+        struct sl_bundle *bundle = candidates->list[first].model->bundle;
+        uint64_t left_ns = less(budget->left_ns, budget->limit_ns);
 
+        bundle->ready.run = 0;
         for (uint32_t i = first; i < candidates->n && !bundle->inliner->is_full; i++) {
                 struct sl_handout handout = sl_handout_of(schedule, candidates->list[i].model, priority);
                 uint64_t ns;
 
-                if (handout.model->bundle != bundle || inline_ns(&handout) == UINT64_MAX)
+                if (handout.model->bundle != bundle || !goes_inline(&handout))
                         continue;
                 ns = sl_inline_ns(handout.model, inline_samples(&handout));
                 if (i > first && ns > left_ns)
                         break;
                 give_inline(&handout);
-                left_ns -= ns < left_ns ? ns : left_ns;
+                left_ns -= less(ns, left_ns);
+        }
+}
+
+/* What other merged plans compute together goes along with the first one's, as far as the time goes. */
+static void give_others_together(const struct sl_schedule *schedule, const struct candidates *candidates, uint32_t first,
+        uint32_t priority, uint64_t left_ns)
+{
+        struct sl_bundle *bundle = candidates->list[first].model->bundle;
+
+        for (uint32_t i = first + 1; i < candidates->n && !bundle->inliner->is_full; i++) {
+                struct sl_handout handout = sl_handout_of(schedule, candidates->list[i].model, priority);
+                uint32_t samples;
+                uint64_t ns = 0, lanes;
+
+                if (handout.model->bundle != bundle || !goes_inline(&handout))
+                        continue;
+                samples = inline_samples(&handout);
+                lanes = find_together(&handout, samples, &ns);
+                if (!lanes || ns > left_ns)
+                        continue;
+                give_together(schedule, bundle, priority, lanes, samples);
+                left_ns -= ns;
         }
 }
 
@@ -153,15 +199,19 @@ static bool compute_bundle(
 {
         struct sl_model *model = candidates->list[first].model;
         const struct sl_handout handout = sl_handout_of(schedule, model, priority);
-        uint64_t ns = 0, lanes = find_together(&handout, &ns);
+        const struct sl_inline_budget *budget = schedule->budget;
+        uint32_t samples = inline_samples(&handout);
+        uint64_t ns = 0, lanes = find_together(&handout, samples, &ns), limit_ns = less(budget->left_ns, budget->limit_ns);
 
-        model->bundle->put_off = ns > schedule->budget->left_ns && !model->bundle->put_off;
+        model->bundle->put_off = ns > budget->left_ns && !model->bundle->put_off;
         if (model->bundle->put_off)
                 return false;
-        if (lanes && ns <= schedule->budget->left_ns)
-                give_together(schedule, model->bundle, priority, lanes);
-        else
+        if (lanes && ns <= budget->left_ns) {
+                give_together(schedule, model->bundle, priority, lanes, samples);
+                give_others_together(schedule, candidates, first, priority, limit_ns - less(ns, limit_ns));
+        } else {
                 give_each(schedule, candidates, first, priority);
+        }
         sl_carrier_send(model->inliner->carrier, priority, true, schedule->from);
         return true;
 }
@@ -180,7 +230,7 @@ static bool compute(const struct sl_schedule *schedule, const struct candidates 
                 return false;
         budget->now_ns = sl_clock_ns();
         away_ns = budget->now_ns - begun_ns;
-        budget->left_ns -= away_ns < budget->left_ns ? away_ns : budget->left_ns;
+        budget->left_ns -= less(away_ns, budget->left_ns);
         budget->jobs++;
         return true;
 }
@@ -227,7 +277,7 @@ static void mark_kept(const struct sl_schedule *schedule, uint32_t priority)
         for (struct sl_model *model = schedule->waiting[priority]; model; model = model->next_waiting[priority]) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
 
-                if (inline_ns(&handout) != UINT64_MAX)
+                if (goes_inline(&handout))
                         model->passed_over++;
         }
 }
@@ -276,7 +326,7 @@ uint32_t sl_inline_run(const struct sl_schedule *schedule, uint32_t priority)
         for (i = 0; i < candidates.n && has_time(budget, candidates.list[i].ns) && budget->now_ns < until_ns; i++) {
                 struct sl_handout handout = sl_handout_of(schedule, candidates.list[i].model, priority);
 
-                if (inline_ns(&handout) == UINT64_MAX) /* its bundle's turn was before */
+                if (!goes_inline(&handout)) /* its bundle's turn was before */
                         continue;
                 if (!compute(schedule, &candidates, i, priority)) {
                         budget->left_ns = 0;

@@ -383,8 +383,9 @@ static struct idle_carrier inliner;
 static struct sl_executor inliners[MODELS];
 static void *inliner_memory[MODELS];
 
-/* What a merged plan of all lanes takes; 0: there is none. */
+/* What each merged plan takes; 0: there is none. Of consecutive lanes; 0: of all. */
 static uint64_t merged_ns;
+static uint32_t merged_lanes;
 static struct sl_block *const some_block = (struct sl_block *)&merged_ns;
 
 uint64_t __wrap_sl_blocks_together(
@@ -395,6 +396,8 @@ uint64_t __wrap_sl_blocks_together(
 {
         cr_expect(blocks == some_block && samples == 1 && waiting >> lane & 1);
         *ret_ns = merged_ns;
+        if (merged_lanes)
+                waiting &= ((UINT64_C(1) << merged_lanes) - 1) << lane / merged_lanes * merged_lanes;
         return merged_ns ? waiting : 0;
 }
 
@@ -413,6 +416,7 @@ static void set_up_inline(uint32_t n_models, const uint64_t *ns, uint64_t left_n
                 inliners[m].batch_max = 1;
                 inliners[m].carrier = &inliner.common;
                 inliners[m].lane = (uint32_t)sl_carrier_seat(&inliner.common, &inliners[m]);
+                inliners[m].model = &f->models[m];
                 f->models[m].inliner = &inliners[m];
                 sl_inline_gauge_init(&f->models[m].gauge, ns[m]);
                 wait_for(m, m, 1, 0);
@@ -426,7 +430,7 @@ static void end_inline(uint32_t n_models)
         for (uint32_t m = 0; m < n_models; m++)
                 free(inliner_memory[m]);
         budget = (struct sl_inline_budget){0};
-        merged_ns = 0;
+        merged_ns = merged_lanes = 0;
 }
 
 Test(bundle, the_dispatcher_computes_the_shortest_first_and_no_more_than_one_job_may_take)
@@ -479,6 +483,30 @@ Test(bundle, what_a_merged_plan_computes_together_may_take_what_the_pass_has_lef
         cr_expect_eq(inliner.launches[0].lanes, 0x1f);
         cr_expect_eq(inliner.launches[0].blocks, some_block);
         end_inline(5);
+}
+
+Test(bundle, what_several_merged_plans_compute_goes_with_one_launch_as_far_as_the_time_goes)
+{
+        static const uint64_t ns[] = {9000, 8000, 7000, 6000, 5000, 4000};
+
+        set_up_inline(6, ns, 50000);
+        inliner.common.blocks = some_block;
+        merged_lanes = 2;
+        merged_ns = LIMIT_NS / 3;
+        run_at(sl_clock_ns());
+        cr_assert_geq(inliner.n_launches, 1);
+        cr_expect_eq(inliner.launches[0].lanes, 0x3f);
+        end_inline(6);
+
+        tear_down();
+        set_up_inline(6, ns, 50000);
+        inliner.common.blocks = some_block;
+        merged_lanes = 2;
+        merged_ns = LIMIT_NS / 2;
+        run_at(sl_clock_ns());
+        cr_assert_geq(inliner.n_launches, 1);
+        cr_expect_eq(inliner.launches[0].lanes, 0x3c, "a third would take more than a job may, and the shortest go first");
+        end_inline(6);
 }
 
 Test(bundle, what_a_merged_plan_computes_waits_for_a_pass_that_has_so_much_left)
