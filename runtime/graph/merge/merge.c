@@ -159,7 +159,9 @@ static int assign(struct sl_prices *prices, uint32_t *forms, struct sl_merge_rep
 
 static bool gains(const struct sl_merge_options *options, const struct sl_merge_report *report)
 {
-        return !options->costs || report->seconds <= report->apart_seconds * (1 - options->least_gain);
+        double apart = report->apart_seconds + report->n_lanes * options->run_seconds;
+
+        return !options->costs || report->seconds + options->run_seconds <= apart * (1 - options->least_gain);
 }
 
 static int merge(const struct sl_match *match, const struct sl_merge_options *options, struct sl_graph *merged,

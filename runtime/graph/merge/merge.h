@@ -41,6 +41,7 @@ struct sl_merge_options {
         const struct sl_merge_copies *copies; /* NULL: as much as it takes. What is beyond the bound stays apart */
         bool neighbours;   /* without costs: where Algorithm 1 folds lanes into channels they are neighbours, as far as that goes */
         double least_gain; /* with costs: nothing is merged unless it is cheaper than apart by this share; 0: by anything */
+        double run_seconds; /* what a run takes beside its nodes: apart each lane's, merged one */
 };
 
 #define SL_MERGE_ISLANDS_MAX 8

@@ -176,6 +176,30 @@ Test(assign, what_gains_less_than_is_asked_for_stays_apart)
         bench_deinit(&b);
 }
 
+Test(assign, runs_that_are_saved_count_in_what_is_gained)
+{
+        struct tariff tariff = free_layouts;
+        const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 1};
+        struct sl_merge_options options = {.costs = &costs};
+        struct sl_merge_report report;
+        struct sl_graph *merged;
+        struct bench b;
+
+        tariff.of_op[SL_OP_TRANSPOSE] = tariff.of_op[SL_OP_CONCAT] = tariff.of_op[SL_OP_SPLIT] = 1e-3;
+        bench_init(&b);
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        cr_assert_eq(sl_merge(b.graphs, LANES, &options, merged, &report, NULL), 1);
+        sl_graph_free(merged);
+        options.least_gain = 1.01 - report.seconds / report.apart_seconds;
+        cr_assert_lt(options.least_gain, 1 - 1.0 / LANES);
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        cr_expect_eq(sl_merge(b.graphs, LANES, &options, merged, &report, NULL), 0);
+        options.run_seconds = 1; /* beside which nodes are nothing */
+        cr_expect_eq(sl_merge(b.graphs, LANES, &options, merged, &report, NULL), 1);
+        sl_graph_free(merged);
+        bench_deinit(&b);
+}
+
 Test(assign, what_costs_nothing_to_reorder_is_merged_wherever_that_is_cheaper)
 {
         struct tariff tariff = free_layouts;
