@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,6 +33,9 @@
 #define PASSING_ROWS 4
 
 #define RUNS_MAX 15
+
+#define ROUNDS_MAX 4
+#define AGREEMENT  0.05
 
 /* Pieces of the matrix that are read once from memory, each of 3 MiB: more than stays in an L2 cache. */
 #define PIECE_COLUMNS 384
@@ -196,7 +201,7 @@ static void measure_reading(struct bench *bench, struct sl_core_figures *figures
         figures->stream = sizeof(float) * (double)FLOATS / median(bench, run_row, 7);
 }
 
-static void measure_all(struct bench *bench, struct sl_core_figures *figures)
+static void measure_once(struct bench *bench, struct sl_core_figures *figures)
 {
         const double bytes = sizeof(float) * (double)FLOATS;
 
@@ -209,6 +214,34 @@ static void measure_all(struct bench *bench, struct sl_core_figures *figures)
         bench->n = sl_cpu_l2_bytes() / 4 / (int64_t)sizeof(float);
         bench->n = bench->n < FLOATS ? bench->n : FLOATS;
         figures->near = 16 * sizeof(float) * (double)bench->n / median(bench, run_near_walk, RUNS_MAX);
+}
+
+static void keep_larger(double *known, double other)
+{
+        *known = other > *known ? other : *known;
+}
+
+/*
+ * Whoever shares the core's units or the memory makes a rate smaller, and nobody makes it larger: of all rounds the largest counts.
+ * That is known when two rounds agree on what a core computes.
+ */
+static void measure_all(struct bench *bench, struct sl_core_figures *figures)
+{
+        measure_once(bench, figures);
+        for (int round = 1; round < ROUNDS_MAX; round++) {
+                struct sl_core_figures other = *figures;
+                bool agree;
+
+                measure_once(bench, &other);
+                agree = fabs(other.flops - figures->flops) <= AGREEMENT * figures->flops;
+                keep_larger(&figures->flops, other.flops);
+                keep_larger(&figures->stream, other.stream);
+                keep_larger(&figures->weights, other.weights);
+                keep_larger(&figures->far, other.far);
+                keep_larger(&figures->near, other.near);
+                if (agree)
+                        return;
+        }
 }
 
 int sl_cpu_measure(struct sl_target *ret_target)
