@@ -113,16 +113,25 @@ Test(fuse_table, the_gain_among_models_is_that_of_all_occupancies)
         cr_expect_eq(sl_fuse_gain_among(&(struct sl_fuse_table){.n_lanes = 8}, 8), 0);
 }
 
-Test(fuse_table, a_run_that_wakes_no_thread_is_worth_more)
+Test(fuse_table, a_plan_that_takes_too_long_for_who_serves_is_worth_less_than_any_that_does_not)
 {
-        struct sl_fuse_table few = with_lanes(8, 4, 0), many = with_lanes(32, 12, 0); /* seconds */
-        double gain = sl_fuse_gain_among(&few, 32);
+        struct sl_fuse_table few = with_lanes(8, 8, 0), many = with_lanes(32, 12, 0); /* seconds; few gain nothing */
 
-        cr_expect_float_eq(sl_fuse_worth(&few, 32, 0), gain, 1e-9);
-        cr_expect_float_eq(sl_fuse_worth(&few, 32, 3999999999), gain, 1e-9);
-        cr_expect_float_eq(sl_fuse_worth(&few, 32, 4000000000), SL_FUSE_SHORT_GAIN * gain, 1e-9);
-        cr_expect_float_eq(sl_fuse_worth(&many, 32, 4000000000), sl_fuse_gain_among(&many, 32), 1e-9);
+        cr_expect_float_eq(sl_fuse_worth(&many, 32, 0), sl_fuse_gain_among(&many, 32), 1e-9);
+        cr_expect_lt(sl_fuse_worth(&many, 32, 11999999999), sl_fuse_worth(&few, 32, 11999999999));
+        cr_expect_lt(sl_fuse_worth(&few, 32, 7999999999), sl_fuse_worth(&many, 32, 7999999999), "both do");
         cr_expect_eq(sl_fuse_worth(&(struct sl_fuse_table){.n_lanes = 8}, 8, 1000), 0);
+}
+
+/* Idle lanes cost nothing: only how many wait at a time matters. */
+Test(fuse_table, who_serves_computes_a_plan_when_more_than_half_of_its_lanes_wait)
+{
+        struct sl_fuse_table all = with_lanes(32, 0, 0.5), half = with_lanes(16, 0, 0.5), few = with_lanes(8, 0, 0.5);
+
+        cr_expect_float_eq(sl_fuse_worth(&all, 32, UINT64_MAX), 1, 1e-9, "half of 32 have been answered");
+        cr_expect_float_eq(sl_fuse_worth(&half, 32, UINT64_MAX), pow(2, 0.25), 1e-9, "16 are, where all of 32 are occupied");
+        cr_expect_gt(sl_fuse_worth(&few, 32, UINT64_MAX), sl_fuse_worth(&half, 32, UINT64_MAX), "5 of 8, where half are");
+        cr_expect_float_eq(sl_fuse_worth(&all, 64, UINT64_MAX), pow(2, 0.25), 1e-9);
 }
 
 Test(fuse_table, what_never_gains_or_was_not_measured_is_never_merged)
@@ -198,6 +207,7 @@ Test(fuse_measure, a_table_has_every_way_at_every_occupancy_and_batch)
         cr_expect_eq(table.rows[3].batch, 8);
         cr_expect_leq(table.difference, SL_FUSE_DIFFERENCE_MAX);
         measure.batch_max = 2;
+        measure.neighbour_bytes = UINT64_MAX; /* no more of them is read than leaves nothing in a cache */
         cr_assert_eq(sl_fuse_measure(&measure, &table, &error), 0, "%s", error.text);
         cr_expect_eq(table.n_rows, 2, "larger ones are not asked for");
         cr_assert_eq(sl_fuse_check(&measure, &table, &error), 0, "%s", error.text);

@@ -85,6 +85,17 @@ static int watch(struct sl_fuse *fuse, int fd)
         return epoll_ctl(fuse->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+/* Weights of all models but those of the block that is on. */
+static uint64_t neighbour_bytes(const struct sl_fuse *fuse)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < fuse->n; i++)
+                if (i < fuse->first || i >= fuse->first + fuse->n_lanes)
+                        bytes += sl_plan_info(fuse->plans[i])->weights_bytes;
+        return bytes;
+}
+
 static int start_step(struct sl_fuse *fuse, enum state state)
 {
         const struct sl_fuse_step_options options = {
@@ -95,6 +106,7 @@ static int start_step(struct sl_fuse *fuse, enum state state)
                 .files = fuse->files + fuse->first,
                 .singles = fuse->plans + fuse->first,
                 .n_lanes = fuse->n_lanes,
+                .neighbour_bytes = neighbour_bytes(fuse),
                 .keys = &fuse->keys,
                 .notes = &fuse->notes,
                 .known = fuse->known && fuse->n_lanes == fuse->lanes ? &fuse->known_table : NULL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuse_measure.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -19,6 +20,7 @@
 #define TURNS_MAX    31
 #define SEPARATE_OF  3 /* this part of the budget is for plans in workspaces of their own */
 #define LEAST_NUMBER 1e-30
+#define NEIGHBOURS_MAX (4ull << 20) /* bytes: more than the caches of one core hold */
 
 /* Of one way at one batch and occupancy. */
 struct turns {
@@ -37,6 +39,8 @@ struct bench {
         struct sl_sample_ports ports, single_ports; /* of which the single plans read the former and write the latter */
         uint32_t first_input[SL_FUSE_LANES_MAX], first_output[SL_FUSE_LANES_MAX];
         void *room; /* that single plans share */
+        unsigned char *neighbours; /* what is read before each run that is timed */
+        uint64_t neighbour_bytes;
         uint32_t n_batches, batches[SL_FUSE_ROWS_MAX];
         struct row_turns *rows;
         uint64_t until_ns; /* 0: there is no bound yet */
@@ -52,6 +56,7 @@ static void bench_free(struct bench *bench)
         sl_sample_ports_deinit(&bench->ports);
         sl_sample_ports_deinit(&bench->single_ports);
         free(bench->room);
+        free(bench->neighbours);
         free(bench->rows);
         free(bench);
 }
@@ -216,16 +221,26 @@ static int check_batch(const struct bench *bench, uint32_t batch, struct sl_fuse
 
 /* ---- what they take ---- */
 
+/* As if each of the others had just run: by itself a block of few lanes would find all its weights in the nearest cache. */
+static uint64_t begin(const struct bench *bench)
+{
+        const volatile unsigned char *neighbours = bench->neighbours;
+
+        for (uint64_t i = 0; i < bench->neighbour_bytes; i += SL_LINE_BYTES)
+                (void)neighbours[i];
+        return sl_clock_ns();
+}
+
 static void note(struct turns *turns, uint64_t from_ns)
 {
         turns->seconds[turns->n++] = (double)(sl_clock_ns() - from_ns) / SL_NS_PER_SECOND;
 }
 
-/* The fullest first, so that the fewer ones find what the many have left in the caches. */
+/* The fullest first, so that where there are no others the fewer ones find what the many have left in the caches. */
 static int time_singles(const struct bench *bench, const struct sl_fuse_table *table, uint32_t batch, struct turns *turns)
 {
         for (uint32_t i = table->n_occupancies; i-- > 0;) {
-                uint64_t from = sl_clock_ns();
+                uint64_t from = begin(bench);
                 int r = run_singles(bench, table->occupied[i], batch);
 
                 if (r < 0)
@@ -249,7 +264,7 @@ static int time_merged(const struct bench *bench, const struct sl_fuse_table *ta
 
         for (uint32_t i = table->n_occupancies; i-- > 0;) {
                 bool skips = sl_instance_idle(bench->merged, idle_lanes(table, table->occupied[i]));
-                uint64_t from = sl_clock_ns();
+                uint64_t from = begin(bench);
                 int r = skips || i == all ? run_merged(bench, batch) : 0;
 
                 if (r < 0)
@@ -368,6 +383,18 @@ static int time_all(struct bench *bench, struct sl_fuse_table *table, struct sl_
 
 /* ---- all of it ---- */
 
+static int make_neighbours(struct bench *bench)
+{
+        uint64_t bytes = bench->measure->neighbour_bytes;
+
+        bench->neighbour_bytes = bytes < NEIGHBOURS_MAX ? bytes : NEIGHBOURS_MAX;
+        bench->neighbours = malloc(bench->neighbour_bytes + 1);
+        if (!bench->neighbours)
+                return -ENOMEM;
+        memset(bench->neighbours, 1, bench->neighbour_bytes); /* pages of its own: all of zeros would be one */
+        return 0;
+}
+
 static int make_instances(struct bench *bench, struct sl_error *error)
 {
         const struct sl_fuse_measure *measure = bench->measure;
@@ -397,7 +424,8 @@ static int bench_new(const struct sl_fuse_measure *measure, uint32_t n_batches, 
                 return sl_error_set(error, EINVAL, "merged plan: it has no batch that all of its %u lanes have", measure->n_lanes);
         bench->n_batches = bench->n_batches < n_batches ? bench->n_batches : n_batches;
         bench->rows = calloc(bench->n_batches, sizeof(*bench->rows));
-        if (!bench->rows || sl_sample_ports_init(&bench->ports, bench->info, bench->batches[bench->n_batches - 1]) < 0 ||
+        if (!bench->rows || make_neighbours(bench) < 0 ||
+                sl_sample_ports_init(&bench->ports, bench->info, bench->batches[bench->n_batches - 1]) < 0 ||
                 sl_sample_ports_init(&bench->single_ports, bench->info, bench->batches[bench->n_batches - 1]) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the ports of %u lanes", measure->n_lanes);
         r = make_instances(bench, error);
@@ -435,20 +463,4 @@ int sl_fuse_measure(const struct sl_fuse_measure *measure, struct sl_fuse_table 
         if (r == 0)
                 *ret_table = table;
         return r;
-}
-
-uint64_t sl_fuse_measure_bytes(const struct sl_fuse_measure *measure)
-{
-        const struct sl_plan_info *info = sl_plan_info(measure->merged);
-        uint32_t batch_max = measure->batch_max ? measure->batch_max : info->batches[info->n_batches ? info->n_batches - 1 : 0];
-        uint64_t bytes = sl_instance_bytes(measure->merged, batch_max) + 2 * sl_sample_ports_bytes(info, batch_max);
-        uint64_t room = 0;
-
-        for (uint32_t l = 0; l < measure->n_lanes; l++) {
-                uint64_t own = sl_plan_workspace_bytes(measure->singles[l], batch_max);
-
-                bytes += sl_instance_bytes(measure->singles[l], batch_max);
-                room = own > room ? own : room;
-        }
-        return bytes + room;
 }

@@ -20,6 +20,7 @@ struct sl_fuse_measure {
         struct sl_plan *merged;
         struct sl_plan *const *singles; /* of its lanes, in order */
         uint32_t n_lanes;
+        uint64_t neighbour_bytes;       /* weights of the others that are served beside these: what those leave of a cache */
         uint32_t batch_max;             /* larger ones are not asked for; 0: the plan's largest */
         uint64_t budget_ns;             /* of all that is timed; what began before goes on to its end */
         const _Atomic int32_t *verdict; /* not 0: it ends soon, and that is returned; NULL: nobody ends it */
@@ -34,6 +35,3 @@ int sl_fuse_check(const struct sl_fuse_measure *measure, struct sl_fuse_table *r
 
 /* The same, at each batch that is timed, and a table with one row and more. Return: as above. */
 int sl_fuse_measure(const struct sl_fuse_measure *measure, struct sl_fuse_table *ret_table, struct sl_error *error);
-
-/* Memory that either takes while it runs: instances, and buffers of ports. Pure. */
-uint64_t sl_fuse_measure_bytes(const struct sl_fuse_measure *measure);

@@ -31,6 +31,7 @@ static struct sl_fuse_measure measure_of(const struct sl_fuse_step *step)
         return (struct sl_fuse_measure){.merged = step->found.plan,
                 .singles = step->options.singles,
                 .n_lanes = step->options.n_lanes,
+                .neighbour_bytes = step->options.neighbour_bytes,
                 .batch_max = step->options.batch_max,
                 .budget_ns = step->options.budget_ns,
                 .verdict = &step->verdict};

@@ -34,6 +34,7 @@ struct sl_fuse_step_options {
         const struct sl_model_identity *files; /* of which their plans were made */
         struct sl_plan *const *singles;
         uint32_t n_lanes;
+        uint64_t neighbour_bytes; /* fuse_measure.h */
         struct sl_fuse_keys *keys;
         const struct sl_compile_notes *notes; /* of the child, to be kept */
         const struct sl_fuse_table *known;    /* of another block of as many lanes, and */

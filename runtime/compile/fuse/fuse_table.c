@@ -141,21 +141,38 @@ static double chance(const struct sl_fuse_table *table, uint32_t n_models, uint3
         return exp(log_choose(table->n_lanes, lanes) + log_choose(others, occupied - lanes) - log_choose(n_models, occupied));
 }
 
-static double gain_at(const struct sl_fuse_table *table, uint32_t n_models, uint32_t occupied, uint32_t least)
+/* What is compared: with fewer lanes than @least, and with more, of which no more than @most are there at a time. */
+struct use {
+        uint32_t least, most;
+};
+
+static double gain_at(const struct sl_fuse_table *table, uint32_t n_models, uint32_t occupied, struct use use)
 {
         const struct sl_fuse_row *row = &table->rows[0];
         double one_job = 0, cheaper = 0;
 
         for (uint32_t lanes = 1; lanes <= table->n_lanes; lanes++) {
-                double share = chance(table, n_models, occupied, lanes), apart = between(table, row->one_job, lanes);
+                uint32_t there = lanes < use.most ? lanes : use.most;
+                double share = chance(table, n_models, occupied, lanes), apart = between(table, row->one_job, there);
 
                 one_job += share * apart;
-                cheaper += share * (lanes >= least ? merged_between(table, row, lanes) : apart);
+                cheaper += share * (there >= use.least ? merged_between(table, row, there) : apart);
         }
         return one_job / cheaper;
 }
 
-double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
+/* What whoever serves computes itself it takes from sl_fuse_fewest_inline() on; and half of what is occupied has just been
+ * answered. */
+static struct use use_of(const struct sl_fuse_table *table, uint32_t occupied, bool is_inline)
+{
+        uint32_t least = sl_fuse_least_lanes(table, table->rows[0].batch), fewest = sl_fuse_fewest_inline(table->n_lanes);
+
+        if (!is_inline)
+                return (struct use){least, table->n_lanes};
+        return (struct use){least > fewest ? least : fewest, (occupied + 1) / 2};
+}
+
+static double gain_among(const struct sl_fuse_table *table, uint32_t n_models, bool is_inline)
 {
         const uint32_t parts[] = {8, 4, 2, 1};
         double sum = 0;
@@ -163,19 +180,34 @@ double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
 
         if (!table->n_rows)
                 return 0;
-        for (uint32_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-                if (n_models / parts[i]) {
-                        sum += log(gain_at(table, n_models, n_models / parts[i], sl_fuse_least_lanes(table, table->rows[0].batch)));
-                        n++;
-                }
+        for (uint32_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+                uint32_t occupied = n_models / parts[i];
+
+                if (!occupied)
+                        continue;
+                sum += log(gain_at(table, n_models, occupied, use_of(table, occupied, is_inline)));
+                n++;
+        }
         return exp(sum / n);
+}
+
+double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
+{
+        return gain_among(table, n_models, false);
+}
+
+uint32_t sl_fuse_fewest_inline(uint32_t n_lanes)
+{
+        return n_lanes / 2 + 1;
 }
 
 double sl_fuse_worth(const struct sl_fuse_table *table, uint32_t n_models, uint64_t short_ns)
 {
         double gain = sl_fuse_gain_among(table, n_models);
-        bool is_short =
-                table->n_rows && 1e9 * sl_fuse_merged_seconds(table, table->n_lanes, table->rows[0].batch) <= (double)short_ns;
 
-        return is_short ? SL_FUSE_SHORT_GAIN * gain : gain;
+        if (!table->n_rows || !short_ns)
+                return gain;
+        if (1e9 * sl_fuse_merged_seconds(table, table->n_lanes, table->rows[0].batch) > (double)short_ns)
+                return gain / SL_FUSE_LANES_MAX;
+        return gain_among(table, n_models, true);
 }

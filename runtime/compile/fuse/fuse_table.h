@@ -19,7 +19,6 @@
 #define SL_FUSE_OCCUPANCIES_MAX 4
 #define SL_FUSE_LEAST_GAIN      0.03 /* merged is cheaper only by so much of what one job takes, or it is not worth it */
 #define SL_FUSE_NEVER           UINT32_MAX
-#define SL_FUSE_SHORT_GAIN      1.25 /* served on two cores of a Xeon (model 207): 1.5 with conv4, 1.2 with LeNet */
 
 struct sl_fuse_row {
         uint32_t batch;   /* samples of each lane */
@@ -65,8 +64,16 @@ double sl_fuse_gain(const struct sl_fuse_table *table);
 double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models);
 
 /*
- * By what numbers of lanes are compared: that gain, and SL_FUSE_SHORT_GAIN times as much where a run with all lanes occupied, at
- * the smallest batch, takes no longer than @short_ns: who serves computes that itself, and no thread is woken for it. 0: nobody
- * does.
+ * Occupied lanes from which on who serves computes a merged plan of @n_lanes itself, whatever gains by the table: more than half.
+ * As it answers together what it computes together, it has nothing to do until who sent that sends more, so that few lanes gain
+ * less than they lose so (perf/README.md, netfuse).
+ */
+uint32_t sl_fuse_fewest_inline(uint32_t n_lanes);
+
+/*
+ * By what numbers of lanes are compared. @short_ns: what single plans take, who serves computes itself, and a merged plan as well
+ * as long as a run with all lanes occupied, at the smallest batch, takes no longer; 0: it computes nothing itself, and that gain is
+ * what counts. Else it is the gain of what it does itself: from sl_fuse_fewest_inline() lanes on, and of what is occupied one half
+ * waits while the other has been answered. A plan that takes longer, and is hardly used, is worth less than any that does not.
  */
 double sl_fuse_worth(const struct sl_fuse_table *table, uint32_t n_models, uint64_t short_ns);

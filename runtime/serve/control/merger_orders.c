@@ -114,15 +114,11 @@ static uint32_t seat_members(struct sl_block_order *order, const struct sl_merge
         return n;
 }
 
-/*
- * Where the dispatcher computes it: sizes whose run a pass has time for. And as it answers together what it computes together, it
- * has nothing to do until who sent that sends more: few lanes gain less than they lose so (perf/README.md, netfuse). Return: the
- * largest size that pays; 0: none does.
- */
+/* Where the dispatcher computes it: sizes whose run a pass has time for. Return: the largest size that pays; 0: none does. */
 static uint32_t find_sizes(struct sl_block_order *order, const struct sl_fused *fused, bool is_inline)
 {
         double limit_s = is_inline ? SL_INLINE_PASS_NS * 1e-9 : 1e9;
-        uint32_t fewest = is_inline ? fused->n_lanes / 2 + 1 : 0;
+        uint32_t fewest = is_inline ? sl_fuse_fewest_inline(fused->n_lanes) : 0;
         const struct sl_plan_info *info = sl_plan_info(fused->plan);
         uint32_t largest = 0;
 
