@@ -103,12 +103,12 @@ Test(fuse_table, the_gain_among_models_is_that_of_all_occupancies)
         /* Idle lanes cost nothing: the number of lanes does not matter. */
         cr_expect_float_eq(sl_fuse_gain_among(&all, 32), 2, 1e-9);
         cr_expect_float_eq(sl_fuse_gain_among(&(struct sl_fuse_table[]){with_lanes(8, 0, 0.5)}[0], 32), 2, 1e-9);
-        /* Nothing is left out: at an eighth and a quarter of 32 one job is cheaper, at half and all it is 12 and 32 lanes' worth.
+        /* Nothing is left out, and half of 32 wait at a time: where all are occupied it is 16 lanes' worth, and else not cheaper.
          */
-        cr_expect_float_eq(sl_fuse_gain_among(&fixed, 32), pow(16.0 / 12 * 32 / 12, 0.25), 1e-9);
-        /* Eight of 32 gain as much at all, and more at half, since few of their lanes are idle together. */
+        cr_expect_float_eq(sl_fuse_gain_among(&fixed, 32), pow(16.0 / 12, 0.25), 1e-9);
+        /* Eight of 32 gain as much with all of them, and all of them wait where all are occupied. */
         cr_expect_float_eq(sl_fuse_gain(&few), sl_fuse_gain(&fixed), 1e-9);
-        cr_expect_gt(sl_fuse_gain_among(&few, 32), 1);
+        cr_expect_gt(sl_fuse_gain_among(&few, 32), pow(8.0 / 3, 0.25));
         cr_expect_float_eq(sl_fuse_gain_among(&never, 64), 1, 1e-9);
         cr_expect_eq(sl_fuse_gain_among(&(struct sl_fuse_table){.n_lanes = 8}, 8), 0);
 }

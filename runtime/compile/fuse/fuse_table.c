@@ -141,7 +141,7 @@ static double chance(const struct sl_fuse_table *table, uint32_t n_models, uint3
         return exp(log_choose(table->n_lanes, lanes) + log_choose(others, occupied - lanes) - log_choose(n_models, occupied));
 }
 
-/* What is compared: with fewer lanes than @least, and with more, of which no more than @most are there at a time. */
+/* How it is used: from @least lanes on, of which no more than @most wait at a time. */
 struct use {
         uint32_t least, most;
 };
@@ -161,31 +161,22 @@ static double gain_at(const struct sl_fuse_table *table, uint32_t n_models, uint
         return one_job / cheaper;
 }
 
-/* What whoever serves computes itself it takes from sl_fuse_fewest_inline() on; and half of what is occupied has just been
- * answered. */
-static struct use use_of(const struct sl_fuse_table *table, uint32_t occupied, bool is_inline)
-{
-        uint32_t least = sl_fuse_least_lanes(table, table->rows[0].batch), fewest = sl_fuse_fewest_inline(table->n_lanes);
-
-        if (!is_inline)
-                return (struct use){least, table->n_lanes};
-        return (struct use){least > fewest ? least : fewest, (occupied + 1) / 2};
-}
-
-static double gain_among(const struct sl_fuse_table *table, uint32_t n_models, bool is_inline)
+/* @fewest: with fewer lanes it is not taken, whatever it gains. */
+static double gain_among(const struct sl_fuse_table *table, uint32_t n_models, uint32_t fewest)
 {
         const uint32_t parts[] = {8, 4, 2, 1};
         double sum = 0;
-        uint32_t n = 0;
+        uint32_t n = 0, least;
 
         if (!table->n_rows)
                 return 0;
+        least = sl_fuse_least_lanes(table, table->rows[0].batch);
         for (uint32_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
                 uint32_t occupied = n_models / parts[i];
 
                 if (!occupied)
                         continue;
-                sum += log(gain_at(table, n_models, occupied, use_of(table, occupied, is_inline)));
+                sum += log(gain_at(table, n_models, occupied, (struct use){least > fewest ? least : fewest, (occupied + 1) / 2}));
                 n++;
         }
         return exp(sum / n);
@@ -193,7 +184,7 @@ static double gain_among(const struct sl_fuse_table *table, uint32_t n_models, b
 
 double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models)
 {
-        return gain_among(table, n_models, false);
+        return gain_among(table, n_models, 1);
 }
 
 uint32_t sl_fuse_fewest_inline(uint32_t n_lanes)
@@ -209,5 +200,5 @@ double sl_fuse_worth(const struct sl_fuse_table *table, uint32_t n_models, uint6
                 return gain;
         if (1e9 * sl_fuse_merged_seconds(table, table->n_lanes, table->rows[0].batch) > (double)short_ns)
                 return gain / SL_FUSE_LANES_MAX;
-        return gain_among(table, n_models, true);
+        return gain_among(table, n_models, sl_fuse_fewest_inline(table->n_lanes));
 }

@@ -58,8 +58,9 @@ double sl_fuse_gain(const struct sl_fuse_table *table);
 
 /*
  * One job over the cheaper way, at the smallest batch, where the lanes are some of @n_models (their number and more), of which an
- * eighth, a quarter, half and all are occupied, any of them as likely as another: the geometric mean. Many lanes gain most where
- * all are occupied, few lanes where few neighbours are; what is left out for idle ones counts. 0 without rows.
+ * eighth, a quarter, half and all are occupied, any of them as likely as another, and half of these wait while the others have just
+ * been answered: the geometric mean. Many lanes gain most where all are occupied, few lanes where few neighbours are; what is left
+ * out for idle ones counts. 0 without rows.
  */
 double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models);
 
@@ -73,7 +74,7 @@ uint32_t sl_fuse_fewest_inline(uint32_t n_lanes);
 /*
  * By what numbers of lanes are compared. @short_ns: what single plans take, who serves computes itself, and a merged plan as well
  * as long as a run with all lanes occupied, at the smallest batch, takes no longer; 0: it computes nothing itself, and that gain is
- * what counts. Else it is the gain of what it does itself: from sl_fuse_fewest_inline() lanes on, and of what is occupied one half
- * waits while the other has been answered. A plan that takes longer, and is hardly used, is worth less than any that does not.
+ * what counts. Else it is the gain of what it does itself, from sl_fuse_fewest_inline() lanes on. A plan that takes longer, and is
+ * hardly used, is worth less than any that does not.
  */
 double sl_fuse_worth(const struct sl_fuse_table *table, uint32_t n_models, uint64_t short_ns);
