@@ -228,7 +228,7 @@ static int import_graph(struct sl_importer *im)
                 result = sl_pass_remove_dead(im->graph, im->error);
         if (result == 0)
                 result = sl_graph_check(im->graph, im->error);
-        return result == -EINVAL ? -EBADMSG : result;
+        return result == -EINVAL && !im->size_refused ? -EBADMSG : result;
 }
 
 static int parse(struct sl_importer *im)

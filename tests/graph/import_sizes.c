@@ -10,6 +10,7 @@
 #include "signature.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 
 Test(import, an_open_dimension_beside_the_batch_needs_a_size)
 {
@@ -56,6 +57,29 @@ Test(import, a_size_binds_every_dimension_of_its_name)
         graph = import_bound(b, "M=7,N=2");
         expect_text(graph, "y = Add(x [2,7,3], z [7,1]) -> y [2,7,3]\n");
         sl_graph_free(graph);
+        builder_free(b);
+}
+
+/* Unless the limits say so it is another model's. */
+Test(import, a_size_of_a_name_that_no_input_has_is_the_callers_mistake)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 3));
+        struct sl_graph_limits limits = sl_graph_limits_default;
+        struct sl_dim_sizes sizes;
+        struct sl_error error = {""};
+        struct sl_graph *graph = NULL;
+        const uint8_t *bytes;
+        size_t n_bytes;
+
+        builder_node(b, "Relu", "x", "y");
+        builder_output(b, "y");
+        graph = import_bound(b, "width=7");
+        graph = sl_graph_free(graph);
+        bytes = builder_pack(b, &n_bytes);
+        limits.sizes_known = true;
+        cr_assert_eq(sl_dim_sizes_parse("width=7", &sizes, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_import_onnx_bytes_bound(bytes, n_bytes, &limits, &sizes, &graph, &error), -EINVAL);
+        cr_expect_str_eq(error.text, "shapes: no input has an open dimension \"width\": x [N,3]");
         builder_free(b);
 }
 

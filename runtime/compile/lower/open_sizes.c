@@ -29,24 +29,26 @@ int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_
         return r;
 }
 
-/* @describe: where there is no ladder, the ports as far as they are known will do. @why: not, in words; NULL. */
-static bool try_one(const struct sl_model_file *model, const struct sl_lower_options *options, bool describe,
+/*
+ * @describe: where there is no ladder, the ports as far as they are known will do. @why: not, in words; NULL. Return: 0; -EINVAL a
+ * size has a name that no input has; -ENOTSUP these sizes will not do.
+ */
+static int try_one(const struct sl_model_file *model, const struct sl_lower_options *options, bool describe,
         struct sl_plan_info *ret_info, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
-        int r;
+        int r = info ? sl_import_onnx_file(model, &limits, &options->shapes, &graph, why) : -ENOMEM;
 
-        if (!info || sl_import_onnx_file(model, &limits, &options->shapes, &graph, why) < 0 ||
-                sl_lower_rewrite(graph, options, why) < 0)
-                return false;
+        if (r < 0 || sl_lower_rewrite(graph, options, why) < 0)
+                return r == -EINVAL ? r : -ENOTSUP;
         r = sl_ladder_choose(graph, sl_lower_ladder_max(options), info, &single, why);
         if (r < 0 && (!describe || sl_ladder_describe(graph, info, NULL) < 0))
-                return false;
+                return -ENOTSUP;
         *ret_info = *info;
-        return true;
+        return 0;
 }
 
 bool sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
@@ -59,7 +61,7 @@ bool sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_optio
                 struct sl_lower_options bound = *options;
 
                 if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) == 0)
-                        known |= try_one(model, &bound, !known, ret_info, NULL);
+                        known |= try_one(model, &bound, !known, ret_info, NULL) == 0;
         }
         return known;
 }
@@ -74,8 +76,9 @@ static bool leads_an_input(const struct sl_signature *signature, uint32_t symbol
         return false;
 }
 
-/* @why: the last size that was tried would not do. */
-static bool choose(const struct sl_model_file *model, const struct sl_signature *signature, uint32_t samples,
+/* Return: 0; -EINVAL a size has a name that no input has, whatever the others are; -ENOTSUP none will do, the last because of @why.
+ */
+static int choose(const struct sl_model_file *model, const struct sl_signature *signature, uint32_t samples,
         struct sl_lower_options *lowering, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
@@ -89,13 +92,15 @@ static bool choose(const struct sl_model_file *model, const struct sl_signature 
         }
         for (size_t i = 0; i < sizeof(sizes_tried) / sizeof(sizes_tried[0]) && info; i++) {
                 struct sl_lower_options bound = first;
+                int r = sl_sizes_bind(signature, sizes_tried[i], &bound.shapes);
 
-                if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) < 0 || !try_one(model, &bound, false, info, why))
-                        continue;
-                *lowering = bound;
-                return true;
+                r = r < 0 ? -ENOTSUP : try_one(model, &bound, false, info, why);
+                if (r == 0)
+                        *lowering = bound;
+                if (r != -ENOTSUP)
+                        return r;
         }
-        return false;
+        return -ENOTSUP;
 }
 
 /* A dimension that has no size yet, other than that of the samples; NULL. */
@@ -115,35 +120,23 @@ static const char *without_path(const struct sl_model_file *model, const char *t
         return !strncmp(text, model->path, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
 }
 
-/* Whatever else is wrong with the file is said by those who go on with it. */
-static int check_names(const struct sl_model_file *model, const struct sl_lower_options *lowering, struct sl_error *error)
-{
-        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
-        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
-        struct sl_error why = {.text = ""};
-
-        if (!lowering->shapes_known || !lowering->shapes.n ||
-                sl_import_onnx_file(model, &limits, &lowering->shapes, &graph, &why) != -EINVAL)
-                return 0;
-        return sl_error_set(error, EINVAL, "%s", without_path(model, why.text));
-}
-
 /* Also a leading dimension, where the file has no form with an open one. */
 static int settle(const struct sl_model_file *model, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
 {
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
         struct sl_signature signature;
         struct sl_error why = {.text = ""};
-        int r = check_names(model, lowering, error);
+        int r = sl_import_signature(model, &limits, &signature, error);
         const char *open;
 
-        r = r < 0 ? r : sl_import_signature(model, &limits, &signature, error);
-        if (r < 0 || choose(model, &signature, samples, lowering, &why))
+        if (r < 0)
                 return r;
-        if (signature.has_batch && sl_signature_open_batch(&signature, NULL) == 0 &&
-                choose(model, &signature, samples, lowering, &why))
-                return 0;
-        if (!signature.n_symbols)
+        r = choose(model, &signature, samples, lowering, &why);
+        if (r == -ENOTSUP && signature.has_batch && sl_signature_open_batch(&signature, NULL) == 0)
+                r = choose(model, &signature, samples, lowering, &why);
+        if (r == -EINVAL)
+                return sl_error_set(error, EINVAL, "%s", without_path(model, why.text));
+        if (r == 0 || !signature.n_symbols)
                 return 0;
         open = find_open(&signature, lowering);
         if (!open)

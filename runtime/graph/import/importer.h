@@ -36,6 +36,7 @@ struct sl_importer {
         struct sl_import_file file;
         const struct sl_graph_limits *limits;
         const struct sl_dim_sizes *sizes; /* NULL: none */
+        bool size_refused;                /* one of them: -EINVAL is the caller's doing, and not the file's */
         Onnx__ModelProto *model;
         const Onnx__GraphProto *proto;      /* what is being imported: the model's graph, or a body of it */
         struct sl_external_files *external; /* NULL: no external data; those of bodies are the same */
@@ -99,7 +100,7 @@ int sl_import_check_name(struct sl_importer *im, const char *kind, size_t index,
 /* ports.c: some input of the model leads with an open batch. */
 bool sl_import_has_batch(const struct sl_importer *im);
 
-/* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP. */
+/* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP, -EINVAL with size_refused. */
 int sl_import_inputs(struct sl_importer *im);
 int sl_import_outputs(struct sl_importer *im);
 

@@ -145,7 +145,7 @@ static void print_inputs(const struct sl_importer *im, char *text, size_t bytes)
         }
 }
 
-static int check_sizes(const struct sl_importer *im)
+static int check_sizes(struct sl_importer *im)
 {
         const struct sl_dim_sizes *sizes = im->sizes;
         char inputs[256] = "";
@@ -157,6 +157,7 @@ static int check_sizes(const struct sl_importer *im)
                         found = !is_given(im, im->proto->input[i]) && has_dimension(im->proto->input[i], sizes->items[s].name);
                 if (found)
                         continue;
+                im->size_refused = true;
                 print_inputs(im, inputs, sizeof(inputs));
                 return sl_error_set(im->error, EINVAL, "shapes: no input has an open dimension \"%s\": %s", sizes->items[s].name,
                         inputs[0] ? inputs : "there are no inputs");
