@@ -84,8 +84,9 @@ struct sl_model_counting {
 
 /*
  * A slot for what is served as @name: each time that it is added it is the same one, which goes on counting, and it is free when it
- * was removed as often. Return: 0; -ENOSPC: no room for its histograms (or no slot at all): *ret_counting is usable nevertheless
- * and counts in the common ones, the text says so.
+ * was removed as often. What sizes of an open model have counted is then added to what has left of that, if it has a slot. Return:
+ * 0; -ENOSPC: no room for its histograms (or no slot at all): *ret_counting is usable nevertheless and counts in the common ones,
+ * the text says so.
  */
 int sl_stats_model_add(struct sl_stats *stats, const char *name, struct sl_model_counting *ret_counting, struct sl_error *error);
 void sl_stats_model_remove(struct sl_stats *stats, struct sl_model_counting *counting);
@@ -222,3 +223,7 @@ const char *sl_stats_model_kind_name(uint32_t kind);
 const char *sl_stats_queue_kind_name(uint32_t kind);
 const char *sl_stats_worker_state_name(uint32_t state);
 const char *sl_flight_stage_name(uint32_t stage);
+
+/* Is it sizes of an open model ("bert[128]")? Return: true, with the name of that; false also where there was no room for the "[".
+ */
+bool sl_stats_sizes_of(const struct sl_model_stats *model, char ret_name[SL_STATS_NAME_BYTES]);

@@ -99,7 +99,7 @@ enum sl_stage {
         X(late_ns, "how long it waited for a core of late, when it had work")
 
 /* Writer: the one thread that the slot was added for, or anybody through sl_model_count() when it is shared. */
-#define SL_MODEL_COUNTERS(X)                                                                                                       \
+#define SL_MODEL_SUMS(X)                                                                                                           \
         X(requests, "requests accepted")                                                                                           \
         X(samples, "samples accepted")                                                                                             \
         X(completed, "requests done")                                                                                              \
@@ -112,8 +112,9 @@ enum sl_stage {
         X(worker_busy_ns, "time of workers from batch to prediction")                                                              \
         X(compute_ns, "of that, time inside the network")                                                                          \
         X(overhead_ns, "time of the runtime beside the networks")                                                                  \
-        X(lost, "pieces of requests that a worker process had when it ended")                                                      \
-        X(in_flight, "requests accepted and not completed now")
+        X(lost, "pieces of requests that a worker process had when it ended")
+
+#define SL_MODEL_COUNTERS(X) SL_MODEL_SUMS(X) X(in_flight, "requests accepted and not completed now")
 
 /* Writer: the dispatcher. */
 #define SL_QUEUE_COUNTERS(X)                                                                                                       \
@@ -241,7 +242,8 @@ enum sl_stats_worker_state {
                 SL_STATS_WORKER_STATE_LIMIT
 };
 
-#define SL_STATS_FIELD(name, text) _Atomic uint64_t name;
+#define SL_STATS_FIELD(name, text)      _Atomic uint64_t name;
+#define SL_STATS_LEFT_FIELD(name, text) _Atomic uint64_t left_##name;
 
 /* Every slot begins with this. The control thread changes `used` and the names under `seq` (seqlock.h). */
 struct sl_stats_slot {
@@ -278,7 +280,9 @@ struct sl_model_stats {
         char name[SL_STATS_NAME_BYTES];
         char why[SL_STATS_WHY_BYTES]; /* FAILED, DEGRADED: why; else "" */
         SL_MODEL_COUNTERS(SL_STATS_FIELD)
+        SL_MODEL_SUMS(SL_STATS_LEFT_FIELD) /* of an open model, what its sizes had counted that have left; the control thread's */
 };
+static_assert(sizeof(struct sl_model_stats) == 512, "as large as without what has left, so that older pages are read");
 
 struct sl_client_stats {
         alignas(128) struct sl_stats_slot slot;

@@ -219,6 +219,19 @@ int sl_stats_model_add(struct sl_stats *stats, const char *name, struct sl_model
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\": its histograms are counted in %s", name, COMMON_NAME) : 0;
 }
 
+#define KEEP_SUM(name, text) sl_counter_add(&open->left_##name, sl_counter_read(&slot->name));
+
+/* Sizes make room for others; what they have counted is the open model's. */
+static void keep_sums(struct sl_stats *stats, const struct sl_model_stats *slot)
+{
+        char of[SL_STATS_NAME_BYTES];
+        struct sl_model_stats *open = sl_stats_sizes_of(slot, of) ? slot_named(stats, of) : NULL;
+
+        if (open) {
+                SL_MODEL_SUMS(KEEP_SUM)
+        }
+}
+
 void sl_stats_model_remove(struct sl_stats *stats, struct sl_model_counting *counting)
 {
         struct sl_model_stats *slot = counting->counters;
@@ -226,6 +239,7 @@ void sl_stats_model_remove(struct sl_stats *stats, struct sl_model_counting *cou
         if (slot && !counting->shared_counters && --stats->model_holders[counting->number] == 0) {
                 if (slot->histograms)
                         stats->set_used[slot->histograms] = 0;
+                keep_sums(stats, slot);
                 release_slot(&slot->slot);
         }
         *counting = (struct sl_model_counting){0};

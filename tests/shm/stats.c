@@ -81,6 +81,50 @@ Test(stats, the_page_is_for_all_to_read_and_goes_with_the_runtime)
         cr_expect_null(sl_stats_free(NULL));
 }
 
+static void add_sizes(
+        struct sl_stats *stats, const char *name, enum sl_stats_model_kind kind, struct sl_model_counting *ret_counting)
+{
+        cr_assert_eq(sl_stats_model_add(stats, name, ret_counting, NULL), 0);
+        sl_stats_model_show(ret_counting, &(struct sl_model_stats){.kind = kind});
+}
+
+/* Only when the last one has left who counts there, and nobody else's. */
+Test(stats, what_sizes_have_counted_stays_with_their_model)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_model_counting open, sizes, again, plain, other;
+        const struct sl_model_stats *shown;
+
+        add_sizes(stats, "net", SL_STATS_MODEL_OPEN, &open);
+        add_sizes(stats, "net[64]", SL_STATS_MODEL_SIZES, &sizes);
+        add_sizes(stats, "net[64]", SL_STATS_MODEL_SIZES, &again);
+        add_sizes(stats, "net[1]", SL_STATS_MODEL_PLAIN, &plain);
+        add_sizes(stats, "gone[64]", SL_STATS_MODEL_SIZES, &other);
+        shown = open.counters;
+        sl_model_count(&sizes, requests, 5);
+        sl_model_count(&plain, requests, 1);
+        sl_model_count(&other, requests, 2);
+        sl_stats_model_remove(stats, &sizes);
+        cr_expect_eq(sl_counter_read(&shown->left_requests), 0);
+        sl_model_count(&again, requests, 3);
+        sl_model_count(&again, lost, 4);
+        sl_model_count(&again, in_flight, 1);
+        sl_stats_model_remove(stats, &again);
+        sl_stats_model_remove(stats, &plain);
+        sl_stats_model_remove(stats, &other);
+        cr_expect_eq(sl_counter_read(&shown->left_requests), 8);
+        cr_expect_eq(sl_counter_read(&shown->left_lost), 4);
+        cr_expect_eq(sl_counter_read(&shown->requests), 0);
+        add_sizes(stats, "net[64]", SL_STATS_MODEL_SIZES, &sizes);
+        sl_model_count(&sizes, requests, 10);
+        sl_stats_model_remove(stats, &sizes);
+        cr_expect_eq(sl_counter_read(&shown->left_requests), 18);
+        sl_stats_model_remove(stats, &open);
+        add_sizes(stats, "net", SL_STATS_MODEL_OPEN, &open);
+        cr_expect_eq(sl_counter_read(&open.counters->left_requests), 0);
+        sl_stats_free(stats);
+}
+
 Test(stats, slots_are_used_again)
 {
         struct sl_stats *stats = stats_create();

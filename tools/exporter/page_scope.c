@@ -187,14 +187,11 @@ size_t page_owner_bytes(enum metric_scope scope, const char *labels)
 
 bool page_whole(enum metric_scope scope, const union page_slot *slot, struct text *labels)
 {
-        struct sl_model_stats model = slot->model;
-        char *sizes =
-                scope == SCOPE_MODEL && model.kind == SL_STATS_MODEL_SIZES ? memrchr(model.name, '[', sizeof(model.name)) : NULL;
+        char name[SL_STATS_NAME_BYTES];
 
-        if (!sizes)
+        if (scope != SCOPE_MODEL || !sl_stats_sizes_of(&slot->model, name))
                 return false;
-        *sizes = 0;
-        ADD_LABEL(labels, "model", model.name);
+        ADD_LABEL(labels, "model", name);
         return true;
 }
 

@@ -17,6 +17,7 @@ struct field {
 #define SLOT                   FIELD(struct sl_stats_slot, seq, "odd while names change"), FIELD(struct sl_stats_slot, used, "0 or 1")
 #define DISPATCHER(name, text) FIELD(struct sl_dispatcher_stats, name, text),
 #define MODEL(name, text)      FIELD(struct sl_model_stats, name, text),
+#define LEFT(name, text)       FIELD(struct sl_model_stats, left_##name, "of its sizes that have left: " text),
 #define CLIENT(name, text)     FIELD(struct sl_client_stats, name, text),
 #define WORKER(name, text)     FIELD(struct sl_worker_stats, name, text),
 #define QUEUE(name, text)      FIELD(struct sl_queue_stats, name, text),
@@ -68,7 +69,7 @@ static const struct field models[] = {SLOT, FIELD(struct sl_model_stats, histogr
         FIELD(struct sl_model_stats, samples_max, "of one request"),
         FIELD(struct sl_model_stats, queue_requests, "accepted and not completed, at most"),
         FIELD(struct sl_model_stats, name, "NUL-terminated"), FIELD(struct sl_model_stats, why, "it is failed or degraded"),
-        SL_MODEL_COUNTERS(MODEL)};
+        SL_MODEL_COUNTERS(MODEL) SL_MODEL_SUMS(LEFT)};
 
 static const struct field clients[] = {SLOT, FIELD(struct sl_client_stats, id, "as in the log"),
         FIELD(struct sl_client_stats, uid, "of its process"), FIELD(struct sl_client_stats, pid, "in the runtime's PID namespace"),

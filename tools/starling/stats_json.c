@@ -34,6 +34,7 @@ static void set(json_t *object, const char *key, json_t *value)
 
 /* Fields of a slot by the lists in stats_layout.h, so that a new counter shows up by itself. */
 #define JSON_FIELD(name, text) set(object, #name, number(sl_counter_read(&slot->name)));
+#define JSON_SUM(name, text)   set(object, #name, number(sums->name));
 
 /* ---- everything once ------------------------------------------------------------------------------------------------- */
 
@@ -67,6 +68,14 @@ static json_t *stages_json(const struct sl_histogram_set *histograms)
         return stages;
 }
 
+static json_t *sums_json(const struct model_sums *sums)
+{
+        json_t *object = json_object();
+
+        SL_MODEL_SUMS(JSON_SUM)
+        return object;
+}
+
 static json_t *model_json(const struct model_snapshot *entry)
 {
         const struct sl_model_stats *slot = &entry->slot;
@@ -88,6 +97,7 @@ static json_t *model_json(const struct model_snapshot *entry)
         set(object, "samples_max", number(slot->samples_max));
         set(object, "queue_requests", number(slot->queue_requests));
         SL_MODEL_COUNTERS(JSON_FIELD)
+        set(object, "with_sizes", entry->has_sizes ? sums_json(&entry->with_sizes) : json_null());
         set(object, "latency", stages_json(entry->histograms));
         return object;
 }

@@ -78,6 +78,15 @@ static void print_dispatcher(const struct sl_dispatcher_stats *slot)
                         printf("    refused %" PRIu64 ": %s\n", VALUE(slot, refusals[i]), sl_refusal_text(i));
 }
 
+/* What goes on counting while its sizes make room for each other. */
+static void print_with_sizes(const struct model_sums *sums)
+{
+        printf("    with its sizes  requests %" PRIu64 "  samples %" PRIu64 "  done %" PRIu64 "  failed %" PRIu64
+               "  expired %" PRIu64 "  cancelled %" PRIu64 "  refused %" PRIu64 "  batches %" PRIu64 "\n",
+                sums->requests, sums->samples, sums->completed, sums->failed, sums->expired, sums->cancelled, sums->refused,
+                sums->batches);
+}
+
 static void print_model(const struct model_snapshot *entry)
 {
         const struct sl_model_stats *slot = &entry->slot;
@@ -93,6 +102,8 @@ static void print_model(const struct model_snapshot *entry)
                 VALUE(slot, cancelled), VALUE(slot, refused), VALUE(slot, in_flight), VALUE(slot, batches));
         if (slot->why[0])
                 printf("    %s\n", plain(slot->why));
+        if (entry->has_sizes)
+                print_with_sizes(&entry->with_sizes);
         print_stages(entry->histograms);
 }
 

@@ -69,10 +69,12 @@ static struct model_snapshot *find_model(struct snapshot *snapshot, uint32_t n, 
 }
 
 #define ADD_FIELD(name, text) sl_counter_add(&sum->slot.name, sl_counter_read(&entry->slot.name));
+#define ADD_LEFT(name, text)  sl_counter_add(&sum->slot.left_##name, sl_counter_read(&entry->slot.left_##name));
 
 static void add_model(struct model_snapshot *sum, const struct model_snapshot *entry, const struct sl_histogram_set *histograms)
 {
         SL_MODEL_COUNTERS(ADD_FIELD)
+        SL_MODEL_SUMS(ADD_LEFT)
         for (uint32_t stage = 0; histograms && stage < SL_STAGES; stage++)
                 sl_histogram_merge(&sum->histograms->stages[stage], &histograms->stages[stage]);
 }
@@ -102,11 +104,43 @@ static int join_models(struct snapshot *snapshot, const struct sl_stats_view *vi
         return 0;
 }
 
+#define ADD_SUM(name, text)      sums->name += sl_counter_read(&slot->name);
+#define ADD_LEFT_SUM(name, text) sums->name += sl_counter_read(&slot->left_##name);
+
+static void add_sums(struct model_sums *sums, const struct sl_model_stats *slot)
+{
+        SL_MODEL_SUMS(ADD_SUM)
+        SL_MODEL_SUMS(ADD_LEFT_SUM)
+}
+
+static void add_sizes(struct snapshot *snapshot)
+{
+        char open[SL_STATS_NAME_BYTES];
+
+        for (uint32_t i = 0; i < snapshot->n_models; i++) {
+                struct model_snapshot *model = &snapshot->models[i];
+
+                model->has_sizes = model->slot.kind == SL_STATS_MODEL_OPEN || sl_counter_read(&model->slot.left_requests);
+                add_sums(&model->with_sizes, &model->slot);
+        }
+        for (uint32_t i = 0; i < snapshot->n_models; i++) {
+                const struct sl_model_stats *sizes = &snapshot->models[i].slot;
+                struct model_snapshot *model =
+                        sl_stats_sizes_of(sizes, open) ? find_model(snapshot, snapshot->n_models, open) : NULL;
+
+                if (model)
+                        add_sums(&model->with_sizes, sizes);
+        }
+}
+
 static int read_models(struct snapshot *snapshot, const struct sl_stats_view *view)
 {
         int r = read_section(view, KIND(SL_STATS_MODELS, model_snapshot), (void **)&snapshot->models, &snapshot->n_models);
 
-        return r < 0 ? r : join_models(snapshot, view);
+        r = r < 0 ? r : join_models(snapshot, view);
+        if (r == 0)
+                add_sizes(snapshot);
+        return r;
 }
 
 static int read_workers(struct snapshot *snapshot, const struct sl_stats_view *view)

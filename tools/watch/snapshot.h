@@ -15,10 +15,18 @@ struct dispatcher_snapshot {
         struct sl_dispatcher_stats slot;
 };
 
+#define SNAPSHOT_SUM(name, text) uint64_t name;
+
+struct model_sums {
+        SL_MODEL_SUMS(SNAPSHOT_SUM)
+};
+
 struct model_snapshot {
         uint32_t index; /* of the first */
         struct sl_model_stats slot;
         struct sl_histogram_set *histograms;
+        bool has_sizes;               /* it is open, or was: */
+        struct model_sums with_sizes; /* its own counters, those of its sizes, and of those that made room for others */
 };
 
 struct client_snapshot {

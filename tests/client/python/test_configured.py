@@ -7,6 +7,7 @@ import subprocess
 import time
 import unittest
 
+import numpy as np
 import test_models as models
 from world import RealRuntime
 
@@ -101,6 +102,19 @@ class Configured(unittest.TestCase):
         reasons = [worker["batch_reason"] for worker in self.models(runtime)["net"]["workers"]]
         self.assertIn("what the dispatcher itself computes at once", reasons)
         self.assertNotIn("configured", reasons)
+
+    def test_sizes_that_make_room_for_others_take_nothing_out_of_what_their_model_has_counted(self):
+        net = {"1/model.onnx": models.sequence_major(), "config.yaml": b"shapes_max: 1\n"}
+        runtime = self.serve({"net": net, "fixed": models.fixed()})
+        with runtime.connect() as client:
+            for count, size in enumerate((2, 2, 3, 4, 2, 5), 1):
+                client.infer("net", np.ones((size, 1, 3), np.float32))
+                self.wait_until(lambda: runtime.said().count("event=model-unloaded") == max(0, count - 2))
+                shown = {model["name"]: model for model in json.loads(runtime.stats("--json"))["models"]}
+                self.assertEqual(shown["net"]["with_sizes"]["completed"], count, shown.keys())
+                self.assertIsNone(shown["fixed"]["with_sizes"])
+        line = next(line for line in runtime.stats().splitlines() if line.startswith("    with its sizes"))
+        self.assertIn("  requests 6  samples 6  done 6  failed 0  ", line)
 
     def wait_until(self, condition):
         deadline = time.monotonic() + 30

@@ -93,15 +93,19 @@ class RealRuntime:
         self.log.seek(0)
         return self.log.read()
 
-    def batches(self, model, executor):
-        """Batches of the model that executors of this kind have computed, as `starling stats` says."""
-        stats = subprocess.run(
-            [os.environ["STARLING_COMMAND"], "stats", self.name, "--json"],
+    def stats(self, *arguments):
+        """What `starling stats` says."""
+        return subprocess.run(
+            [os.environ["STARLING_COMMAND"], "stats", self.name, *arguments],
             env=dict(os.environ, STARLING_SOCKET_DIR=self.folder),
             stdout=subprocess.PIPE,
+            text=True,
             check=True,
-        )
-        workers = json.loads(stats.stdout)["workers"]
+        ).stdout
+
+    def batches(self, model, executor):
+        """Batches of the model that executors of this kind have computed, as `starling stats` says."""
+        workers = json.loads(self.stats("--json"))["workers"]
         return sum(w["batches"] for w in workers if w["model"] == model and w["executor"] == executor)
 
     def stop(self):

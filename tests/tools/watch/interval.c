@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 TestSuite(interval, .init = made_init, .fini = made_deinit);
+TestSuite(snapshot, .init = made_init, .fini = made_deinit);
 
 #define VALUES 20000u
 
@@ -272,5 +273,32 @@ Test(interval, busy_is_the_share_of_what_runs_at_once)
         interval_deinit(&interval);
         snapshot_free(before);
         snapshot_free(now);
+        sl_stats_free(stats);
+}
+
+/* Sizes come and go; what is counted with them does not fall. */
+Test(snapshot, an_open_model_has_what_its_sizes_count_and_had_counted)
+{
+        struct sl_stats *stats = made_stats();
+        static const char *const names[] = {"net", "net[64]", "net[128]", "other"};
+        static const uint32_t kinds[] = {SL_STATS_MODEL_OPEN, SL_STATS_MODEL_SIZES, SL_STATS_MODEL_SIZES, SL_STATS_MODEL_PLAIN};
+        struct sl_model_counting counting[4];
+
+        for (uint32_t i = 0; i < 4; i++) {
+                cr_assert_eq(sl_stats_model_add(stats, names[i], &counting[i], NULL), 0);
+                sl_stats_model_show(&counting[i], &(struct sl_model_stats){.kind = kinds[i]});
+                sl_model_count(&counting[i], requests, 10u + i);
+        }
+        for (uint32_t left = 0; left < 3; left++) {
+                struct snapshot *now = made_snapshot();
+
+                cr_assert_eq(now->n_models, 5 - left);
+                cr_expect_str_eq(now->models[1].slot.name, "net");
+                cr_expect(now->models[1].has_sizes && !now->models[4 - left].has_sizes);
+                cr_expect_eq(now->models[1].with_sizes.requests, 10 + 11 + 12, "%u have left", left);
+                snapshot_free(now);
+                if (left < 2)
+                        sl_stats_model_remove(stats, &counting[1 + left]);
+        }
         sl_stats_free(stats);
 }
