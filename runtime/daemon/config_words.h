@@ -100,7 +100,7 @@
         X("shapes", "Sizes of open dimensions of the inputs, NAME=SIZE; without it each request brings its own.")                  \
         X("shapes_known",                                                                                                          \
                 "Whether a name in shapes that no input has is an error. Where a model's own file says shapes it is; those of "    \
-                "model_defaults may be another model's.")                                                                          \
+                "model_defaults may be another model's: a name that no model has is one line of the log.")                         \
         X("batch_bytes_max", "Of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this.") \
         X("instances", "Workers of the model, over which its requests are spread. A reload changes their number while it serves.") \
         X("batch_sizes", "A worker for each, which takes batches up to that, instead of instances; powers of two, or batch_max.")  \

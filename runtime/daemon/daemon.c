@@ -520,6 +520,23 @@ static void mention_nothing(const struct daemon *daemon)
                                 : "no model repository is named, neither as an argument nor in the configuration");
 }
 
+/* What is said of all models may be meant for one of them; what none of those that serve has is a mistake. */
+static void mention_sizes(const struct daemon *daemon, uint32_t n_failed)
+{
+        const struct sl_dim_sizes *sizes = &daemon->models->model_defaults.lowering.shapes;
+        char text[SL_ERROR_TEXT_BYTES];
+        uint32_t n_specs;
+
+        sl_repository_specs(daemon->scan, &n_specs);
+        for (uint32_t i = 0; i < sizes->n && n_failed < n_specs; i++) {
+                if (sl_runtime_takes_size(daemon->runtime, sizes->items[i].name))
+                        continue;
+                snprintf(text, sizeof(text), "shapes: no input of a model that is served has an open dimension \"%s\"",
+                        sizes->items[i].name);
+                log_text(daemon, SL_LOG_WARNING, "option-unused", "cause", text);
+        }
+}
+
 /* A watchdog that cannot be fed will end the process: the line says why. */
 static void watch_self(struct daemon *daemon)
 {
@@ -595,6 +612,7 @@ static int run(struct daemon *daemon, struct sl_error *error)
                 struct sl_fields fields = {0};
 
                 mention_nothing(daemon);
+                mention_sizes(daemon, n_failed);
                 sl_fields_add_number(&fields, "failed_models", n_failed);
                 sl_log_event(&daemon->log, SL_LOG_INFO, "ready", fields.text);
                 sl_notify("READY=1");

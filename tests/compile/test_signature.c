@@ -221,3 +221,22 @@ Test(signature, outputs_have_the_rank_that_is_computed)
                 sl_plan_free(plan);
         }
 }
+
+/* Of a plan that can be run, and of a signature; a name that no input has is another model's. */
+Test(signature, says_which_sizes_are_of_a_dimension_of_the_model)
+{
+        static const struct {
+                const char *option;
+                uint32_t taken;
+        } rows[] = {{"shapes=M=7", 1}, {"shapes=width=2", 0}, {"shapes=width=2,M=7", 2}, {"shapes=M=7,width=2,N=3", 5},
+                {"shapes=N=3", 1}};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sl_error error = {""};
+                struct sl_plan *plan = plan_with(rows[i].option, &error);
+
+                cr_assert(plan, "%s", error.text);
+                cr_expect_eq(sl_plan_info(plan)->sizes_taken, rows[i].taken, "%s", rows[i].option);
+                sl_plan_free(plan);
+        }
+}

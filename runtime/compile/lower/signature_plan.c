@@ -129,6 +129,20 @@ static int describe(const struct sl_model_file *model, const struct sl_lower_opt
         return 0;
 }
 
+/* As sizes_taken in a plan: all where the file has too many dimensions to number. */
+static uint32_t find_taken(const struct sl_dim_sizes *sizes, struct sl_signature signature)
+{
+        uint32_t taken = 0;
+
+        if (signature.has_batch && sl_signature_open_batch(&signature, NULL) < 0)
+                return UINT32_MAX;
+        for (uint32_t i = 0; i < sizes->n; i++)
+                for (uint32_t k = 0; k < signature.n_symbols; k++)
+                        if (!strcmp(sizes->items[i].name, signature.symbols[k]))
+                                taken |= 1u << i;
+        return taken;
+}
+
 int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
@@ -142,6 +156,7 @@ int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_
                 r = describe(model, options, &signature, &lowered->info);
         if (r < 0)
                 return r;
+        lowered->info.sizes_taken = find_taken(&options->shapes, signature);
         lowered->options = *options;
         return lowered->info.n_symbols ? sl_lowered_write(lowered, fd, NULL) : -ENOTSUP;
 }
@@ -208,9 +223,13 @@ int sl_signature_complete(const struct sl_model_file *model, const struct sl_low
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *other = NULL;
         struct sl_signature signature;
-        int r = info->batchable ? 0 : import_open(model, options, &signature);
+        int r = info->batchable && !options->shapes.n ? 0 : import_open(model, options, &signature);
 
-        if (info->batchable || r < 0)
+        if (options->shapes.n)
+                info->sizes_taken = r < 0 ? UINT32_MAX : find_taken(&options->shapes, signature);
+        if (info->batchable)
+                return 0;
+        if (r < 0)
                 return r == -ENOTSUP || r == -E2BIG ? 0 : r;
         struct numbering numbering = number_symbols(&signature, &options->shapes, info);
         if (!info->n_symbols)

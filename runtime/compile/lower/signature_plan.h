@@ -31,9 +31,9 @@ int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_
 int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options);
 
 /*
- * @info: the ladder of @graph, the file's with an open leading dimension, or with the size 1 for it. Adds its symbols when it is no
- * batch, unless the graph takes no other size of it. What the file does not describe is left as it is. Return: 0; -ENOMEM and what
- * else the import says.
+ * @info: the ladder of @graph, the file's with an open leading dimension, or with the size 1 for it. Adds which sizes of @options
+ * are of a dimension that an input has; and its symbols when it is no batch, unless the graph takes no other size of it. What the
+ * file does not describe is left as it is. Return: 0; -ENOMEM and what else the import says.
  */
 int sl_signature_complete(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_graph *graph,
         struct sl_plan_info *info);

@@ -269,6 +269,24 @@ bool sl_registry_has_failed(struct sl_registry *r, const char *name)
         return served && served->state == SL_SERVED_FAILED;
 }
 
+static bool takes_size(const struct sl_served *served, const char *name)
+{
+        const struct sl_dim_sizes *sizes = &served->own.spec.lowering.shapes;
+
+        for (uint32_t i = 0; i < sizes->n; i++)
+                if (!strcmp(sizes->items[i].name, name))
+                        return served->model->info->sizes_taken & 1u << i;
+        return false;
+}
+
+bool sl_registry_takes_size(const struct sl_registry *r, const char *name)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->served[i].state == SL_SERVED_READY && r->served[i].model && takes_size(&r->served[i], name))
+                        return true;
+        return false;
+}
+
 void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
 {
         switch ((enum sl_event_kind)event->kind) {

@@ -92,3 +92,6 @@ bool sl_registry_busy(const struct sl_registry *registry, uint32_t *ret_failed);
 
 /* True when @name is there, and FAILED. */
 bool sl_registry_has_failed(struct sl_registry *registry, const char *name);
+
+/* Some model that serves has got its size of the open dimension @name from the option shapes. */
+bool sl_registry_takes_size(const struct sl_registry *registry, const char *name);

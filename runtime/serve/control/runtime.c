@@ -430,6 +430,11 @@ bool sl_runtime_has_failed(const struct sl_runtime *rt, const char *name)
         return sl_registry_has_failed(rt->registry, name);
 }
 
+bool sl_runtime_takes_size(const struct sl_runtime *rt, const char *name)
+{
+        return sl_registry_takes_size(rt->registry, name);
+}
+
 int sl_runtime_watch(struct sl_runtime *rt, int fd, void (*handle)(void *context), void *context)
 {
         int r;

@@ -39,6 +39,9 @@ int sl_runtime_load_all(struct sl_runtime *runtime, uint32_t *ret_failed, struct
 /* Whether what the scan lists under that name has failed to load. */
 bool sl_runtime_has_failed(const struct sl_runtime *runtime, const char *name);
 
+/* Whether some model that serves has got its size of the open dimension @name from its option shapes, or the defaults'. */
+bool sl_runtime_takes_size(const struct sl_runtime *runtime, const char *name);
+
 /* Calls @handle in the control thread whenever @fd is readable (a signalfd). The fd stays the caller's. */
 int sl_runtime_watch(struct sl_runtime *runtime, int fd, void (*handle)(void *context), void *context);
 

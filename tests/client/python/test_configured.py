@@ -61,6 +61,33 @@ class Configured(unittest.TestCase):
         self.assertIn('prepared_shapes: no input has an open dimension \\"height\\": open are', prepared[0])
         self.assertIn('dimension \\"T\\": none is open', " ".join(self.said_of(runtime, "fixed")))
 
+    def unused(self, nets, configuration, *arguments):
+        """What the log says of options that nobody uses, when all models are loaded."""
+        runtime = RealRuntime(nets, *arguments, configuration=configuration)
+        try:
+            self.wait_until(lambda: "event=ready" in runtime.said())
+            return [line for line in runtime.said().splitlines() if "event=option-unused" in line]
+        finally:
+            runtime.stop()
+
+    def test_a_size_of_all_models_that_none_of_them_has_is_said_once(self):
+        nets = {"net": models.sequence_major(), "batched": models.turning(models.F32), "fixed": models.fixed(), "broken": b"none"}
+        arguments = ("-O", "shapes=T=4,height=2")
+        for _ in range(2):  # compiled, and from the cache
+            said = self.unused(nets, "", *arguments)
+            self.assertEqual(len(said), 1, said)
+            self.assertIn('shapes: no input of a model that is served has an open dimension \\"height\\"', said[0])
+            self.assertIn(" warning ", said[0])
+
+    def test_a_size_of_all_models_that_one_of_them_has_is_not_said(self):
+        batched = models.turning(models.F32)
+        own = {"1/model.onnx": models.sequence_major(), "config.yaml": b"shapes: ['T=4', 'N=2']\n"}
+        self.assertEqual(self.unused({"net": models.stateful(), "fixed": models.fixed()}, "model_defaults: {shapes: ['T=4']}"), [])
+        self.assertEqual(self.unused({"net": models.stateful()}, "model_defaults: {shapes: ['T=4', 'N=2']}"), [])
+        self.assertEqual(self.unused({"net": batched}, "model_defaults: {shapes: ['N=2']}"), [])
+        self.assertEqual(self.unused({"net": own, "other": batched}, "model_defaults: {shapes: ['T=5', 'N=3']}"), [])
+        self.assertEqual(self.unused({"net": b"none"}, "model_defaults: {shapes: ['T=4']}"), [])
+
     def test_what_is_for_processes_is_said_where_there_are_none(self):
         def net(text):
             return {"1/model.onnx": models.fixed(), "config.yaml": text}
