@@ -56,6 +56,7 @@ static uint32_t list_devices(const struct sl_host *host, DIR *folder, uint32_t *
 static bool has_library(const struct sl_host *host, const char *name)
 {
         static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
+                "/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib/aarch64-linux-gnu", "/usr/local/lib64", "/usr/local/lib",
                 "/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"};
         char path[PATH_MAX], below[PATH_MAX];
 
@@ -65,6 +66,14 @@ static bool has_library(const struct sl_host *host, const char *name)
                         return true;
         }
         return false;
+}
+
+/* Of another host it is not known where its program lies: the module is looked for where packages have it. */
+static bool has_module(const struct sl_host *host)
+{
+        char path[PATH_MAX];
+
+        return *host->root ? has_library(host, "starling/" SL_CUDA_MODULE_NAME) : sl_cuda_module_find(path, NULL);
 }
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86  ..." Return: false: there is none. */
@@ -88,7 +97,7 @@ void sl_check_gpu(const struct sl_host *host, struct sl_finding *finding)
         uint32_t all = 0, nvidia = 0;
         char path[PATH_MAX];
         DIR *folder = opendir(sl_host_path(host, PCI, path));
-        bool used = sl_cuda_module_find(path, NULL);
+        bool used = has_module(host);
 
         sl_found(finding, SL_VERDICT_OK, "%s", "");
         if (folder) {

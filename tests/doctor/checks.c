@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "core_claims.h"
-#include "cuda_front/module.h"
 #include "stats_claim.h"
 #include "wait.h"
 
@@ -162,21 +161,37 @@ Test(doctor, fewer_than_four_processors_are_none_to_isolate)
         made_host_expect(&host, "isolated-cpus", SL_VERDICT_OK, "too few", NULL);
 }
 
-Test(doctor, a_graphics_processor_is_shown_with_its_driver)
-{
-        char module[PATH_MAX];
+#define MODULE "usr/lib/x86_64-linux-gnu/starling/libstarling_cuda.so"
 
+static void write_gpu(void)
+{
         made_host_write(&host, "sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
         made_host_write(&host, "sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
         made_host_write(&host, "sys/bus/pci/devices/0000:01:00.0/device", "0x2335\n");
+}
+
+Test(doctor, a_graphics_processor_is_shown_with_its_driver)
+{
+        write_gpu();
         made_host_expect(&host, "gpu", SL_VERDICT_BETTER, "; no driver", "the driver of NVIDIA");
         made_host_write(
                 &host, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86\nGCC version: 12\n");
         made_host_write(&host, "usr/lib64/libcudnn.so.9", "");
-        if (sl_cuda_module_find(module, NULL))
-                made_host_expect(&host, "gpu", SL_VERDICT_OK, "Kernel Module  570.86; libraries: libcudnn.so.9", NULL);
-        else
-                made_host_expect(&host, "gpu", SL_VERDICT_BETTER, "no libstarling_cuda.so", "starling-cuda");
+        made_host_write(&host, MODULE, "");
+        made_host_expect(&host, "gpu", SL_VERDICT_OK, "Kernel Module  570.86; libraries: libcudnn.so.9", NULL);
+}
+
+/* Whether or not there is one beside this program. */
+Test(doctor, the_module_for_graphics_processors_is_that_of_the_host_that_is_looked_at)
+{
+        write_gpu();
+        made_host_write(&host, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86\n");
+        made_host_expect(&host, "gpu", SL_VERDICT_BETTER, "no libstarling_cuda.so", "starling-cuda");
+        made_host_write(&host, MODULE, "");
+        made_host_expect(&host, "gpu", SL_VERDICT_OK, "Kernel Module  570.86", NULL);
+        made_host_write(&host, MODULE, NULL);
+        made_host_write(&host, "usr/local/lib/starling/libstarling_cuda.so", "");
+        made_host_expect(&host, "gpu", SL_VERDICT_OK, "Kernel Module  570.86", NULL);
 }
 
 Test(doctor, a_runtime_that_lives_is_shown_and_leaves_nothing_behind)
