@@ -8,6 +8,7 @@
 #include "shape/window.h"
 
 struct sl_conv_shape {
+        uint32_t dtype; /* of all tensors */
         struct sl_window window;
         int64_t groups, channels, filters; /* the latter two of a group */
         int64_t batch, height, width;      /* of the input */
@@ -22,3 +23,6 @@ struct sl_conv_shape {
  * input's layout is the caller's to check.
  */
 bool sl_conv_shape_read(const struct sl_node_desc *node, struct sl_conv_shape *ret_shape);
+
+/* The same of a convolution of float32 or of bfloat16. */
+bool sl_conv_shape_read_real(const struct sl_node_desc *node, struct sl_conv_shape *ret_shape);

@@ -5,10 +5,10 @@
 #include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
 #include "cpu/conv/loops.h"
+#include "cpu/conv/winograd_filters.h"
 #include "cpu/gemm/gemm.h"
 
 #include <math.h>
-#include <string.h>
 
 /* False: no such window. Tiles of @outputs pixels where there is a choice. */
 static bool choose_side(int64_t taps, int64_t stride, int64_t outputs, struct sl_winograd_side *ret_side)
@@ -101,7 +101,7 @@ static bool winograd_plan(const struct sl_node_desc *node, int64_t outputs, void
         struct sl_winograd *w = state;
         const struct sl_conv_shape *c = &w->shape;
 
-        if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &w->shape) || !sl_cpu_is_nhwc_f32(&node->inputs[0]))
+        if (!sl_cpu_has_avx2() || !sl_conv_shape_read_real(node, &w->shape) || node->inputs[0].layout != SL_LAYOUT_CHANNELS_LAST)
                 return false;
         if (c->groups != 1 || !choose_sides(&c->window, outputs, w))
                 return false;
@@ -109,7 +109,7 @@ static bool winograd_plan(const struct sl_node_desc *node, int64_t outputs, void
         w->tiles_across = (c->out_width + w->across.outputs - 1) / w->across.outputs;
         w->tiles = c->batch * w->tiles_down * w->tiles_across;
         w->channel_floats = (int64_t)sl_align_up((uint64_t)w->shape.channels, 16);
-        w->step_filters = w->tiles <= 2 ? 4 * SL_GEMM_PANEL : w->tiles <= 6 ? 2 * SL_GEMM_PANEL : SL_GEMM_PANEL;
+        w->step_filters = w->tiles <= 2 ? SL_WINOGRAD_STEP_MAX : w->tiles <= 6 ? 2 * SL_GEMM_PANEL : SL_GEMM_PANEL;
         w->block_tiles = choose_block(w, sizes->core ? sizes->core : &sl_target_typical.core);
         w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
         w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
@@ -155,131 +155,11 @@ static bool winograd_form_4(const struct sl_node_desc *node, uint32_t index, str
         return index == 1;
 }
 
-/* The powers of each point over its distances to the others; the last is infinity. */
-static void fill_rows(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
+static int winograd_repack(const struct sl_node_desc *node, int64_t outputs, const void *plain, void *ret_data)
 {
-        static const double points_4[] = {0, 1, -1}, points_6[] = {0, 0.625, -0.625, 1.5, -1.5},
-                            points_8[] = {0, 0.5, -0.5, 1, -1, 2, -2};
-        const double *points = side->positions == 4 ? points_4 : side->positions == 6 ? points_6 : points_8;
-        int64_t n = side->positions - 1;
+        const struct sl_winograd w = sides_of(node, outputs);
 
-        for (int64_t j = 0; j < n; j++) {
-                double distance = 1, power = 1;
-
-                for (int64_t l = 0; l < n; l++)
-                        distance *= l == j ? 1 : points[j] - points[l];
-                for (int64_t k = 0; k < side->taps; k++, power *= points[j])
-                        ret_rows[j][k] = power / distance;
-        }
-        for (int64_t k = 0; k < side->taps; k++)
-                ret_rows[n][k] = k == side->taps - 1;
-}
-
-/* Rows of the transform of a filter. */
-static void filter_matrix(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
-{
-        static const double strided[4][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}};
-
-        if (side->stride == 1)
-                fill_rows(side, ret_rows);
-        for (int i = 0; i < 4 && side->stride == 2; i++)
-                for (int k = 0; k < 3; k++)
-                        ret_rows[i][k] = strided[i][k];
-}
-
-/* The transforms of the two axes of a filter. */
-struct filter_transform {
-        struct sl_winograd_side down, across;
-        double rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX], columns[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX];
-};
-
-#define FILTER_TAPS_MAX  25 /* of both axes: 5x5 */
-#define FILTER_LINES_MAX (SL_WINOGRAD_SIDE_MAX * SL_WINOGRAD_TAPS_MAX)
-#define TURNED_CHANNELS  16 /* at a time: 18 KiB of 3x3 filters */
-
-/* to[i] = the sum of from[k * step] times factors[k]. */
-static inline __attribute__((always_inline)) void mix(
-        const double from[][SL_GEMM_PANEL], int64_t step, const double *factors, int64_t n, double to[SL_GEMM_PANEL])
-{
-        for (int64_t i = 0; i < SL_GEMM_PANEL; i++)
-                to[i] = from[0][i] * factors[0];
-        for (int64_t k = 1; k < n; k++)
-                for (int64_t i = 0; i < SL_GEMM_PANEL; i++)
-                        to[i] += from[k * step][i] * factors[k];
-}
-
-/* Down first, then across; @width floats of each position are written. With numbers of taps that are known the sums stay in
- * registers. */
-static inline __attribute__((always_inline)) void transform_taps(const struct filter_transform *t, int64_t down, int64_t across,
-        const double taps[][SL_GEMM_PANEL], int64_t width, float *to, int64_t stride)
-{
-        double half[FILTER_LINES_MAX][SL_GEMM_PANEL], sums[SL_GEMM_PANEL];
-
-        for (int64_t i = 0; i < t->down.weights; i++)
-                for (int64_t b = 0; b < across; b++)
-                        mix(taps + b, across, t->rows[i], down, half[i * across + b]);
-        for (int64_t i = 0; i < t->down.weights; i++)
-                for (int64_t j = 0; j < t->across.weights; j++, to += stride) {
-                        mix(half + i * across, 1, t->columns[j], across, sums);
-                        for (int64_t k = 0; k < width; k++)
-                                to[k] = (float)sums[k];
-                }
-}
-
-/* One channel of the filters of a panel, [tap][filter]; those that it lacks are zeros. */
-SL_CPU_CLONES static void transform_filters(
-        const struct filter_transform *t, const float *filters, int64_t width, float *to, int64_t stride)
-{
-        double taps[FILTER_TAPS_MAX][SL_GEMM_PANEL];
-
-        for (int64_t tap = 0; tap < t->down.taps * t->across.taps; tap++) {
-                for (int64_t k = 0; k < width; k++)
-                        taps[tap][k] = (double)filters[tap * width + k];
-                for (int64_t k = width; k < SL_GEMM_PANEL; k++)
-                        taps[tap][k] = 0;
-        }
-        if (t->down.taps == 3 && t->across.taps == 3 && width == SL_GEMM_PANEL)
-                transform_taps(t, 3, 3, taps, SL_GEMM_PANEL, to, stride);
-        else
-                transform_taps(t, t->down.taps, t->across.taps, taps, width, to, stride);
-}
-
-/* Of a panel, @own filters at any address: some channels at a time are turned, so that filters lie side by side, in the L1 cache.
- */
-static void transform_panel(
-        const struct filter_transform *t, const char *filters, int64_t own, int64_t width, int64_t channels, float *to)
-{
-        int64_t taps = t->down.taps * t->across.taps;
-        float turned[TURNED_CHANNELS * FILTER_TAPS_MAX * SL_GEMM_PANEL];
-
-        for (int64_t c = 0; c < channels; c += TURNED_CHANNELS) {
-                int64_t n = channels - c < TURNED_CHANNELS ? channels - c : TURNED_CHANNELS;
-
-                sl_gemm_pack(filters + c * taps * (int64_t)sizeof(float), n * taps, own, 1, channels * taps, turned);
-                for (int64_t i = 0; i < n; i++)
-                        transform_filters(t, turned + i * taps * width, width, to + (c + i) * width, channels * width);
-        }
-}
-
-/* [filter][channel][tap] to [panel][matrix][channel][filter of the panel]. */
-static int winograd_repack(const struct sl_node_desc *node, int64_t outputs, const char *plain, float *to)
-{
-        const int64_t *f = node->inputs[1].shape.dims;
-        int64_t filters = f[0], channels = f[1], filter_bytes = channels * f[2] * f[3] * (int64_t)sizeof(float);
-        struct filter_transform t = {0};
-        struct sl_winograd w = sides_of(node, outputs);
-
-        t.down = w.down;
-        t.across = w.across;
-        filter_matrix(&t.down, t.rows);
-        filter_matrix(&t.across, t.columns);
-        for (int64_t first = 0; first < filters; first += SL_GEMM_PANEL) {
-                int64_t own = filters - first < SL_GEMM_PANEL ? filters - first : SL_GEMM_PANEL;
-                int64_t width = sl_gemm_packed_floats(1, own);
-
-                transform_panel(&t, plain + first * filter_bytes, own, width, channels, to);
-                to += w.weights * channels * width;
-        }
+        sl_winograd_repack(&w, &node->inputs[1], plain, ret_data);
         return 0;
 }
 
@@ -302,7 +182,7 @@ static int winograd_run(const void *state, const struct sl_binding *binding)
 
 /*
  * The products are short, and wait for their weights when there are few tiles; where both take long, the one hides the other only
- * in part. The transforms read and write every value about twice, in pieces.
+ * in part. The transforms read and write every value about twice, in pieces: as float32, and as what the tensors hold.
  */
 static double winograd_seconds(const struct sl_core_figures *core, const void *state)
 {
@@ -319,7 +199,8 @@ static double winograd_seconds(const struct sl_core_figures *core, const void *s
 
         return sl_cost_activation(core, w->shape.epilogue.activation,
                        (double)(w->shape.batch * w->shape.out_height * w->shape.out_width * w->shape.filters), false) +
-               longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / core->near * 2;
+               longer + 0.4 * (products + waiting - longer) +
+               2 * (4 + (double)sl_dtype_bytes(w->shape.dtype)) * values / core->near;
 }
 
 static int64_t winograd_units(const void *state, uint32_t axis)
@@ -347,11 +228,12 @@ static bool winograd_reach(const void *state, const struct sl_part *part, uint32
 {
         const struct sl_winograd *w = state;
         const struct sl_conv_shape *c = &w->shape;
+        int64_t bytes = (int64_t)sl_dtype_bytes(c->dtype);
         bool is_result = operand == SL_REACH_OUTPUT || (c->residual && operand == c->residual);
 
         return is_result && part->axis == SL_AXIS_COLUMNS &&
-               sl_reach_columns(part, SL_GEMM_PANEL * (int64_t)sizeof(float), c->filters * (int64_t)sizeof(float),
-                       c->batch * c->out_height * c->out_width, ret_reach);
+               sl_reach_columns(
+                       part, SL_GEMM_PANEL * bytes, c->filters * bytes, c->batch * c->out_height * c->out_width, ret_reach);
 }
 
 const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),

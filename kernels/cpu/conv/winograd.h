@@ -19,6 +19,9 @@
  * are exact, and the error of 6 is a quarter of that with the usual +-1 and +-2. A sample has the same bits in any batch: no sum
  * reaches over tiles.
  *
+ * Tensors are of float32 or all of bfloat16. Of the latter the result is that of the same numbers in float32, rounded once: tiles,
+ * transformed filters and sums are float32 either way.
+ *
  * Sources: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4; on the choice of points
  * B. Barabasz, A. Anderson, K. M. Soodhalter, D. Gregg, "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep
  * Neural Networks", ACM Transactions on Mathematical Software 46 (4), 2020.
@@ -32,6 +35,8 @@
 
 #define SL_WINOGRAD_SIDE_MAX 8 /* positions */
 #define SL_WINOGRAD_TAPS_MAX 7
+#define SL_WINOGRAD_OUTPUTS_MAX 4
+#define SL_WINOGRAD_STEP_MAX    128 /* filters of a step */
 
 /* One axis of a tile: what the window has, what comes out and what is multiplied. Two positions of stride 2 share their weights. */
 struct sl_winograd_side {

@@ -1,23 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The path of a block of tiles: transformed, multiplied panel by panel, transformed back; a vector of channels at a time.
+ * The path of a block of tiles: transformed, multiplied panel by panel, transformed back; a vector of channels at a time. What a
+ * node reads and writes may be bfloat16: it is widened when a tile is read and rounded when it is stored, between which all is
+ * float32, with the same bits.
  */
-#include "cpu/base/vector.h"
+#include "base/assert.h"
+#include "cpu/base/vector_bf16.h"
 #include "cpu/conv/winograd.h"
+#include "cpu/conv/winograd_line.h"
 #include "cpu/gemm/gemm.h"
 
-#define INLINE        static inline __attribute__((always_inline))
+#define INLINE        SL_VECTOR_INLINE
 #define POSITIONS_MAX 36
-#define OUTPUTS_MAX   4
+#define OUTPUTS_MAX   SL_WINOGRAD_OUTPUTS_MAX
 
-/* The inner points of 6 positions, +-A and +-B. */
-#define A 0.625f
-#define B 1.5f
-
-/* A tile as the compiler sees it: positions and outputs, down and across. */
+/* A tile as the compiler sees it: positions and outputs, down and across; and what the tensors of the node hold. */
 struct shape {
         int down, across, out_down, out_across, stride;
+        uint32_t dtype; /* SL_DTYPE_F32, SL_DTYPE_BF16 */
 };
+
+/* Of a tensor of the node, from element @index on. */
+INLINE sl_vector load_elements(struct shape s, sl_lanes lanes, const void *tensor, int64_t index)
+{
+        return s.dtype == SL_DTYPE_BF16 ? sl_vector_load_lanes_bf16(lanes, (const uint16_t *)tensor + index)
+                                        : sl_vector_load_lanes(lanes, (const float *)tensor + index);
+}
+
+INLINE void store_elements(struct shape s, sl_lanes lanes, void *tensor, int64_t index, sl_vector x)
+{
+        if (s.dtype == SL_DTYPE_BF16)
+                sl_vector_store_lanes_bf16((uint16_t *)tensor + index, lanes, x);
+        else
+                sl_vector_store_lanes((float *)tensor + index, lanes, x);
+}
 
 /* Rows or columns of a tile: of each, how far it lies from the first of the image, and whether it lies inside. */
 struct span {
@@ -35,120 +51,9 @@ static void set_span(struct span *span, int64_t first, int64_t size, int64_t ste
         }
 }
 
-/* Eight positions: the pair +-p of points has the other two squares, whose sum and product are given. */
-INLINE void transform_pair(float p, float sum, float product, const sl_vector d[8], sl_vector t[2])
-{
-        const sl_vector s = sl_vector_set(sum), m = sl_vector_set(product);
-        sl_vector even = sl_vector_fma(m, d[2], sl_vector_fnma(s, d[4], d[6]));
-        sl_vector odd = sl_vector_fma(m, d[1], sl_vector_fnma(s, d[3], d[5]));
-
-        t[0] = sl_vector_fma(sl_vector_set(p), odd, even);
-        t[1] = sl_vector_fnma(sl_vector_set(p), odd, even);
-}
-
-INLINE void transform_eight(const sl_vector d[8], sl_vector t[8])
-{
-        const sl_vector sum = sl_vector_set(5.25f);
-
-        t[0] = sl_vector_fma(sum, sl_vector_sub(d[2], d[4]), sl_vector_sub(d[6], d[0]));
-        transform_pair(0.5f, 5.0f, 4.0f, d, t + 1);
-        transform_pair(1.0f, 4.25f, 1.0f, d, t + 3);
-        transform_pair(2.0f, 1.25f, 0.25f, d, t + 5);
-        t[7] = sl_vector_fma(sum, sl_vector_sub(d[3], d[5]), sl_vector_sub(d[7], d[1]));
-}
-
-INLINE void transform_six(const sl_vector d[6], sl_vector t[6])
-{
-        const sl_vector aa = sl_vector_set(A * A), bb = sl_vector_set(B * B), sum = sl_vector_set(A * A + B * B);
-        const sl_vector product = sl_vector_set(A * A * B * B), a = sl_vector_set(A), b = sl_vector_set(B);
-        sl_vector even_a = sl_vector_fnma(bb, d[2], d[4]), odd_a = sl_vector_fnma(bb, d[1], d[3]);
-        sl_vector even_b = sl_vector_fnma(aa, d[2], d[4]), odd_b = sl_vector_fnma(aa, d[1], d[3]);
-
-        t[0] = sl_vector_fma(product, d[0], sl_vector_fnma(sum, d[2], d[4]));
-        t[1] = sl_vector_fma(a, odd_a, even_a);
-        t[2] = sl_vector_fnma(a, odd_a, even_a);
-        t[3] = sl_vector_fma(b, odd_b, even_b);
-        t[4] = sl_vector_fnma(b, odd_b, even_b);
-        t[5] = sl_vector_fma(product, d[1], sl_vector_fnma(sum, d[3], d[5]));
-}
-
-/* One line of the transform of an input tile. */
-INLINE void transform_line(int positions, const sl_vector d[SL_WINOGRAD_SIDE_MAX], sl_vector t[SL_WINOGRAD_SIDE_MAX])
-{
-        switch (positions) {
-        case 1:
-                t[0] = d[0];
-                break;
-        case 4:
-                t[0] = sl_vector_sub(d[2], d[0]);
-                t[1] = sl_vector_add(d[2], d[1]);
-                t[2] = sl_vector_sub(d[2], d[1]);
-                t[3] = sl_vector_sub(d[3], d[1]);
-                break;
-        case 5:
-                t[0] = sl_vector_sub(d[0], d[2]);
-                t[1] = d[2];
-                t[2] = sl_vector_sub(d[4], d[2]);
-                t[3] = d[1];
-                t[4] = d[3];
-                break;
-        case 6:
-                transform_six(d, t);
-                break;
-        default:
-                transform_eight(d, t);
-        }
-}
-
-INLINE void restore_six(int outputs, const sl_vector m[6], sl_vector y[OUTPUTS_MAX])
-{
-        sl_vector even_a = sl_vector_add(m[1], m[2]), odd_a = sl_vector_sub(m[1], m[2]);
-        sl_vector even_b = sl_vector_add(m[3], m[4]), odd_b = sl_vector_sub(m[3], m[4]);
-
-        y[0] = sl_vector_add(sl_vector_add(m[0], even_a), even_b);
-        if (outputs == 2) {
-                y[1] = sl_vector_fma(sl_vector_set(A), odd_a, sl_vector_fma(sl_vector_set(B), odd_b, m[5]));
-                return;
-        }
-        y[1] = sl_vector_fma(sl_vector_set(A), odd_a, sl_vector_mul(sl_vector_set(B), odd_b));
-        y[2] = sl_vector_fma(sl_vector_set(A * A), even_a, sl_vector_mul(sl_vector_set(B * B), even_b));
-        y[3] = sl_vector_fma(sl_vector_set(A * A * A), odd_a, sl_vector_fma(sl_vector_set(B * B * B), odd_b, m[5]));
-}
-
-INLINE void restore_eight(const sl_vector m[8], sl_vector y[OUTPUTS_MAX])
-{
-        sl_vector even = sl_vector_add(sl_vector_add(m[1], m[2]), sl_vector_add(m[3], m[4]));
-        sl_vector odd = sl_vector_fma(sl_vector_set(0.5f), sl_vector_sub(m[1], m[2]), sl_vector_sub(m[3], m[4]));
-
-        y[0] = sl_vector_add(sl_vector_add(m[0], even), sl_vector_add(m[5], m[6]));
-        y[1] = sl_vector_fma(sl_vector_set(2.0f), sl_vector_sub(m[5], m[6]), sl_vector_add(odd, m[7]));
-}
-
-/* One line of the way back. */
-INLINE void restore_line(int positions, int outputs, const sl_vector m[SL_WINOGRAD_SIDE_MAX], sl_vector y[OUTPUTS_MAX])
-{
-        switch (positions) {
-        case 1:
-                y[0] = m[0];
-                break;
-        case 4:
-                y[0] = sl_vector_add(m[0], sl_vector_add(m[1], m[2]));
-                y[1] = sl_vector_add(sl_vector_sub(m[1], m[2]), m[3]);
-                break;
-        case 5:
-                y[0] = sl_vector_add(sl_vector_add(m[0], m[1]), m[3]);
-                y[1] = sl_vector_add(sl_vector_add(m[1], m[2]), m[4]);
-                break;
-        case 6:
-                restore_six(outputs, m, y);
-                break;
-        default:
-                restore_eight(m, y);
-        }
-}
-
-INLINE void transform_vector(struct shape s, const float *image, const struct span *rows, const struct span *columns, bool whole,
-        sl_lanes mask, float *to, int64_t position_floats)
+/* From element @image of @x on. */
+INLINE void transform_vector(struct shape s, const void *x, int64_t image, const struct span *rows, const struct span *columns,
+        bool whole, sl_lanes mask, float *to, int64_t position_floats)
 {
         sl_vector half[POSITIONS_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[SL_WINOGRAD_SIDE_MAX];
 
@@ -156,19 +61,19 @@ INLINE void transform_vector(struct shape s, const float *image, const struct sp
         for (int j = 0; j < s.across; j++) {
 #pragma GCC unroll 8
                 for (int i = 0; i < s.down; i++) {
-                        const float *at = image + rows->offset[i] + columns->offset[j];
                         bool inside = whole || (rows->inside[i] && columns->inside[j]);
 
-                        line[i] = sl_vector_load_lanes(inside ? mask : sl_lanes_first(0), at);
+                        line[i] = load_elements(
+                                s, inside ? mask : sl_lanes_first(0), x, image + rows->offset[i] + columns->offset[j]);
                 }
-                transform_line(s.down, line, turned);
+                sl_winograd_transform_line(s.down, line, turned);
 #pragma GCC unroll 8
                 for (int i = 0; i < s.down; i++)
                         half[i * s.across + j] = turned[i];
         }
 #pragma GCC unroll 8
         for (int i = 0; i < s.down; i++) {
-                transform_line(s.across, half + i * s.across, turned);
+                sl_winograd_transform_line(s.across, half + i * s.across, turned);
 #pragma GCC unroll 8
                 for (int j = 0; j < s.across; j++)
                         sl_vector_store(to + (i * s.across + j) * position_floats, turned[j]);
@@ -189,10 +94,10 @@ static struct place find_place(const struct sl_winograd *w, int64_t tile)
                 .column = tile % w->tiles_across * w->across.outputs};
 }
 
-INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const float *x, int64_t tile, float *to)
+INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const void *x, int64_t tile, float *to)
 {
         struct place place = find_place(w, tile);
-        const float *image = x + place.sample * w->shape.height * w->shape.width * w->shape.channels;
+        int64_t image = place.sample * w->shape.height * w->shape.width * w->shape.channels;
         int64_t top = place.row * s.stride - w->shape.window.pad_begin[0],
                 left = place.column * s.stride - w->shape.window.pad_begin[1];
         bool whole = top >= 0 && left >= 0 && top + s.down <= w->shape.height && left + s.across <= w->shape.width;
@@ -204,24 +109,28 @@ INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const fl
                 sl_lanes mask = sl_lanes_first(w->shape.channels - c);
 
                 if (whole)
-                        transform_vector(s, image + c, &rows, &columns, true, mask, to + c, w->position_floats);
+                        transform_vector(s, x, image + c, &rows, &columns, true, mask, to + c, w->position_floats);
                 else
-                        transform_vector(s, image + c, &rows, &columns, false, mask, to + c, w->position_floats);
+                        transform_vector(s, x, image + c, &rows, &columns, false, mask, to + c, w->position_floats);
         }
 }
 
-/* What the way back needs beside the sums. */
+/* What the way back needs beside the sums: tensors of the node, and which filters this step has. */
 struct target {
-        float *y;
-        const float *residual, *bias;
-        int64_t filters; /* of this step */
+        void *y;
+        const void *residual, *bias;
+        int64_t first, filters;
 };
 
+/* The outputs of a tile in float32, [pixel][filter of this step], for an activation that comes before they are rounded. */
+#define BLOCK_FLOATS (OUTPUTS_MAX * OUTPUTS_MAX * SL_WINOGRAD_STEP_MAX)
+
+/* Filters from @first of the step on, to @block, or to the output if that is NULL. */
 INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t at,
-        int64_t first, int64_t rows, int64_t columns, sl_lanes mask)
+        int64_t first, int64_t rows, int64_t columns, sl_lanes mask, float *block)
 {
         sl_vector half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
-        sl_vector bias = t->bias ? sl_vector_load_lanes(mask, t->bias + first) : sl_vector_zero();
+        sl_vector bias = t->bias ? load_elements(s, mask, t->bias, t->first + first) : sl_vector_zero();
         sl_vector least = sl_vector_set(w->shape.epilogue.least), most = sl_vector_set(w->shape.epilogue.most);
 
 #pragma GCC unroll 8
@@ -229,7 +138,7 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
 #pragma GCC unroll 8
                 for (int i = 0; i < s.down; i++)
                         line[i] = sl_vector_load(sums + (i * s.across + j) * w->sum_floats + first);
-                restore_line(s.down, s.out_down, line, turned);
+                sl_winograd_restore_line(s.down, s.out_down, line, turned);
 #pragma GCC unroll 4
                 for (int i = 0; i < s.out_down; i++)
                         half[i * s.across + j] = turned[i];
@@ -238,7 +147,7 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
         for (int i = 0; i < s.out_down; i++) {
                 if (i >= rows)
                         return;
-                restore_line(s.across, s.out_across, half + i * s.across, turned);
+                sl_winograd_restore_line(s.across, s.out_across, half + i * s.across, turned);
 #pragma GCC unroll 4
                 for (int j = 0; j < s.out_across; j++) {
                         int64_t pixel = at + (i * w->shape.out_width + j) * w->shape.filters + first;
@@ -246,25 +155,59 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
                         sl_vector sum = sl_vector_add(turned[j], bias);
 
                         if (t->residual)
-                                sum = sl_vector_add(sum, sl_vector_load_lanes(there, t->residual + pixel));
-                        sl_vector_store_lanes(t->y + pixel, there, sl_vector_clip(sum, least, most));
+                                sum = sl_vector_add(sum, load_elements(s, there, t->residual, pixel));
+                        sum = sl_vector_clip(sum, least, most);
+                        if (block)
+                                sl_vector_store_lanes(block + (i * s.out_across + j) * t->filters + first, there, sum);
+                        else
+                                store_elements(s, there, t->y, pixel, sum);
                 }
         }
+}
+
+/* Rounds what lies in a block, @rows x @columns pixels of the tile. */
+static void store_block(const struct sl_winograd *w, struct shape s, const float *block, const struct target *t, int64_t at,
+        int64_t rows, int64_t columns)
+{
+        for (int64_t i = 0; i < rows; i++)
+                for (int64_t j = 0; j < columns; j++) {
+                        const float *from = block + (i * s.out_across + j) * t->filters;
+                        int64_t pixel = at + (i * w->shape.out_width + j) * w->shape.filters;
+
+                        for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS) {
+                                sl_lanes lanes = sl_lanes_first(t->filters - first);
+
+                                store_elements(s, lanes, t->y, pixel + first, sl_vector_load_lanes(lanes, from + first));
+                        }
+                }
+}
+
+INLINE int64_t least_of(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
 }
 
 INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t tile)
 {
         struct place place = find_place(w, tile);
-        int64_t at = ((place.sample * w->shape.out_height + place.row) * w->shape.out_width + place.column) * w->shape.filters;
-        int64_t rows = w->shape.out_height - place.row, columns = w->shape.out_width - place.column;
+        int64_t at = ((place.sample * w->shape.out_height + place.row) * w->shape.out_width + place.column) * w->shape.filters +
+                     t->first;
+        int64_t rows = least_of(w->shape.out_height - place.row, s.out_down),
+                columns = least_of(w->shape.out_width - place.column, s.out_across);
+        bool apart = s.dtype != SL_DTYPE_F32 && w->shape.epilogue.activation;
+        float room[BLOCK_FLOATS], *block = apart ? room : NULL;
 
         for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS)
-                restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first));
+                restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first), block);
         if (!w->shape.epilogue.activation)
                 return;
-        for (int64_t row = 0; row < s.out_down && row < rows; row++)
-                sl_cpu_epilogue_activate(&w->shape.epilogue, t->y + at + row * w->shape.out_width * w->shape.filters,
-                        w->shape.filters, columns < s.out_across ? columns : s.out_across, t->filters);
+        for (int64_t row = 0; row < rows; row++)
+                sl_cpu_epilogue_activate(&w->shape.epilogue,
+                        apart ? room + row * s.out_across * t->filters
+                              : (float *)t->y + at + row * w->shape.out_width * w->shape.filters,
+                        apart ? t->filters : w->shape.filters, columns, t->filters);
+        if (apart)
+                store_block(w, s, room, t, at, rows, columns);
 }
 
 /* Which of the matrices of weights a position is multiplied with: with stride 2, the last of a line with that of the one before. */
@@ -332,9 +275,11 @@ INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct 
                         transform_tile(w, s, binding->inputs[0], first + i, tiles + i * w->channel_floats);
                 for (int64_t filter = panels.first * SL_GEMM_PANEL, step; filter < filters; filter += step) {
                         step = next_filters(w, filters - filter);
-                        struct target t = {.y = (float *)binding->outputs[0] + filter,
-                                .residual = w->shape.residual ? (const float *)binding->inputs[w->shape.residual] + filter : NULL,
-                                .bias = w->shape.has_bias ? (const float *)binding->inputs[2] + filter : NULL,
+                        SL_ASSERT(step <= SL_WINOGRAD_STEP_MAX);
+                        struct target t = {.y = binding->outputs[0],
+                                .residual = w->shape.residual ? binding->inputs[w->shape.residual] : NULL,
+                                .bias = w->shape.has_bias ? binding->inputs[2] : NULL,
+                                .first = filter,
                                 .filters = step};
 
                         run_step(w, s, tiles, weights, &t, first, n);
@@ -344,9 +289,17 @@ INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct 
 }
 
 #define DEFINE(name, ...)                                                                                                          \
+        static void name##_f32(const struct sl_winograd *w, const struct sl_binding *binding)                                      \
+        {                                                                                                                          \
+                run_tiles(w, (struct shape){__VA_ARGS__, SL_DTYPE_F32}, binding);                                                  \
+        }                                                                                                                          \
+        static void name##_bf16(const struct sl_winograd *w, const struct sl_binding *binding)                                     \
+        {                                                                                                                          \
+                run_tiles(w, (struct shape){__VA_ARGS__, SL_DTYPE_BF16}, binding);                                                 \
+        }                                                                                                                          \
         static void name(const struct sl_winograd *w, const struct sl_binding *binding)                                            \
         {                                                                                                                          \
-                run_tiles(w, (struct shape){__VA_ARGS__}, binding);                                                                \
+                (w->shape.dtype == SL_DTYPE_BF16 ? name##_bf16 : name##_f32)(w, binding);                                          \
         }
 
 DEFINE(run_small_3x3, 4, 4, 2, 2, 1)

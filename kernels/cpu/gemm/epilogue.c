@@ -41,7 +41,8 @@ bool sl_cpu_epilogue_plan(const struct sl_node_desc *node, struct sl_cpu_epilogu
         if (epilogue.has_residual) {
                 const struct sl_tensor *residual = &node->inputs[node->n_inputs - 1];
 
-                if (!sl_cpu_is_f32(residual) || !sl_cpu_same_place(residual, &node->outputs[0]))
+                if (residual->dtype != node->outputs[0].dtype || !sl_cpu_is_real(residual) ||
+                        !sl_cpu_same_place(residual, &node->outputs[0]))
                         return false;
         }
         *ret_epilogue = epilogue;

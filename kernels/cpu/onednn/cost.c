@@ -40,6 +40,11 @@ static bool is_one_row(const struct sl_node_desc *node)
         return node->op != SL_OP_CONV && y->rank && sl_shape_elements(y) == (uint64_t)y->dims[y->rank - 1];
 }
 
+static double products_rate(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        return node->inputs[0].dtype == SL_DTYPE_BF16 ? core->bf16 : core->flops;
+}
+
 /* It fetches nothing ahead, so that the time of the weights comes on top; one row times a matrix it reads as a stream. */
 static double onednn_weights(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
@@ -117,5 +122,5 @@ double sl_cost_onednn(const struct sl_core_figures *core, const struct sl_node_d
         return core->onednn_call +
                sl_cost_activation(core, node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
                onednn_residual(core, node) + onednn_store(core, node) + onednn_turn(core, node) + onednn_traffic(core, node) +
-               onednn_weights(core, node) + flops / core->flops / onednn_share(core, node);
+               onednn_weights(core, node) + flops / products_rate(core, node) / onednn_share(core, node);
 }
