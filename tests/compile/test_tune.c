@@ -130,13 +130,38 @@ static struct sl_choice choices[N_NODES];
 static struct sl_lower_options options;
 static struct sl_tuning tuning = {.options = &options, .clock = now, .until_ns = UINT64_MAX};
 
-static void setup(void)
+/* A constant of float32, cut off to bfloat16. */
+static uint32_t make_narrow(uint32_t value)
+{
+        struct sl_value *constant = &net.graph->values[value];
+        uint64_t n = sl_shape_elements(&constant->tensor.shape);
+        uint16_t *halves = sl_graph_alloc(net.graph, n * sizeof(*halves));
+
+        for (uint64_t i = 0; i < n; i++) /* the upper half of each */
+                memcpy(&halves[i], (const char *)constant->data + i * sizeof(float) + 2, sizeof(*halves));
+        constant->data = halves;
+        constant->data_bytes = n * sizeof(*halves);
+        constant->tensor.dtype = SL_DTYPE_BF16;
+        return value;
+}
+
+static uint32_t add_narrow_conv(uint32_t x)
+{
+        uint32_t weights = make_narrow(network_weights(&net, DIMS(20, 4, 3, 3))),
+                 bias = make_narrow(network_weights(&net, DIMS(20)));
+
+        return network_node(&net, SL_OP_CONV, VALUES(x, weights, bias),
+                ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_STRIDES, 2, {1, 1}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}},
+                        {SL_ATTR_DILATIONS, 2, {1, 1}}, {SL_ATTR_GROUP, 0, {1}}));
+}
+
+static void set_up(uint32_t dtype)
 {
         uint32_t x;
 
         network_init(&net);
-        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 9, 7));
-        x = network_conv(&net, x, 4, 20, 3, 1, 1);
+        x = network_input(&net, dtype, DIMS(SL_DIM_BATCH, 4, 9, 7));
+        x = dtype == SL_DTYPE_BF16 ? add_narrow_conv(x) : network_conv(&net, x, 4, 20, 3, 1, 1);
         x = network_apply(&net, SL_OP_RELU, x);
         network_output(&net, x);
         network_finish(&net);
@@ -147,6 +172,16 @@ static void setup(void)
                 programs[p].placement->backends[0] = &fake;
         }
         sl_lower_options_init(&options);
+}
+
+static void setup(void)
+{
+        set_up(SL_DTYPE_F32);
+}
+
+static void setup_narrow(void)
+{
+        set_up(SL_DTYPE_BF16);
 }
 
 static void teardown(void)
@@ -160,6 +195,7 @@ static void teardown(void)
 }
 
 TestSuite(tune, .init = setup, .fini = teardown);
+TestSuite(tune_bf16, .init = setup_narrow, .fini = teardown);
 
 static void expect(uint32_t algorithm, uint32_t reason)
 {
@@ -335,6 +371,39 @@ Test(tune, what_there_is_no_time_for_is_guessed)
         slow_by_ns = exact_slow_by_ns = 600 * SL_NS_PER_MS;
         expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
         cr_expect_eq(n_launches, 2, "the reference run, and its error");
+}
+
+/* What their results are rounded by would hide the error. */
+Test(tune_bf16, the_bound_holds_for_what_is_not_rounded_yet)
+{
+        wrong_by = 1e-6;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+        cr_expect_gt(choices[0].relative_error, 0);
+        cr_expect_lt(choices[0].relative_error, 1e-4);
+        memset(choices, 0, sizeof(choices));
+        wrong_by = 1e-4;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+        cr_expect_lt(choices[0].relative_error, 1.0 / 512);
+}
+
+Test(tune_bf16, quick_measures_the_error_on_the_activations_of_the_model)
+{
+        options.tune = SL_TUNE_QUICK;
+        exact_slow_by_ns = 20 * SL_NS_PER_MS;
+        wrong_by = 1e-6;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_FASTEST);
+        cr_expect_gt(choices[0].relative_error, 0);
+        cr_expect_lt(choices[0].relative_error, 1e-4);
+        memset(choices, 0, sizeof(choices));
+        wrong_by = 3e-5;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+        cr_expect_lt(choices[0].relative_error, 1.0 / 512);
+}
+
+Test(tune_bf16, approximate_algorithms_can_be_ruled_out)
+{
+        options.winograd = false;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_RULED_OUT);
 }
 
 static const struct sl_part_times *times_of(uint32_t program)

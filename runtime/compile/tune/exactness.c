@@ -48,12 +48,32 @@ static struct timed_node *part_free(struct timed_node *timed_node)
 
 SL_DEFINE_CLEANUP(struct timed_node *, part_free)
 
+static bool is_real(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_F32 || tensor->dtype == SL_DTYPE_BF16;
+}
+
+/* @n numbers, of float32 or bfloat16 at any address. */
+static void widen(uint32_t dtype, const char *from, uint64_t n, float *to)
+{
+        if (dtype == SL_DTYPE_F32)
+                memcpy(to, from, n * sizeof(*to));
+        for (uint64_t i = 0; i < n && dtype == SL_DTYPE_BF16; i++) {
+                uint16_t half;
+                uint32_t bits;
+
+                memcpy(&half, from + i * sizeof(half), sizeof(half));
+                bits = (uint32_t)half << 16;
+                memcpy(&to[i], &bits, sizeof(bits));
+        }
+}
+
 static bool is_known(const struct sl_node_desc *node, const void *const *constants)
 {
         bool one = node->op == SL_OP_LANED_CONV || sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) == 1;
 
         return one && (node->op == SL_OP_CONV || node->op == SL_OP_LANED_CONV) && node->n_inputs >= 2 && constants[1] &&
-               node->inputs[0].shape.rank == 4 && node->inputs[0].dtype == SL_DTYPE_F32 && node->inputs[1].dtype == SL_DTYPE_F32;
+               node->inputs[0].shape.rank == 4 && is_real(&node->inputs[0]) && node->inputs[1].dtype == node->inputs[0].dtype;
 }
 
 static int64_t at_most(int64_t number, int64_t limit)
@@ -85,6 +105,7 @@ static int describe(const struct sl_node_desc *node, struct timed_node *timed_no
         small->inputs[0].shape.dims[3] = at_most(node->inputs[0].shape.dims[3], WIDTH_MAX);
         small->inputs[1] = node->inputs[1];
         small->inputs[1].shape.dims[0] = at_most(node->inputs[1].shape.dims[0], FILTERS_MAX);
+        small->inputs[0].dtype = small->inputs[1].dtype = SL_DTYPE_F32;
         r = take_lane(small);
         r = r < 0 ? r : sl_op_infer(small, NULL);
         small->outputs[0].layout = layout;
@@ -96,10 +117,11 @@ static void pick_filters(const struct sl_node_desc *node, const char *weights, s
 {
         int64_t n = timed_node->node.inputs[1].shape.dims[0], all = node->inputs[1].shape.dims[0];
         uint64_t floats = sl_shape_elements(&node->inputs[1].shape) / (uint64_t)all;
-        size_t bytes = floats * sizeof(float);
+        uint32_t dtype = node->inputs[1].dtype;
 
         for (int64_t f = 0; f < n; f++)
-                memcpy(timed_node->weights + (uint64_t)f * floats, weights + (uint64_t)(f * all / n) * bytes, bytes);
+                widen(dtype, weights + (uint64_t)(f * all / n) * floats * sl_dtype_bytes(dtype), floats,
+                        timed_node->weights + (uint64_t)f * floats);
 }
 
 /* Channels side by side, as a pixel has them. */
@@ -218,6 +240,87 @@ int sl_exactness_sample(
                 r = sl_node_run_once(run, inputs);
         if (r == 0)
                 *ret_error = compare(timed_node, sl_node_run_output(run, 0));
+        return r;
+}
+
+/* A node of bfloat16 as one of float32, with its numbers. */
+struct widened {
+        struct sl_node_desc node;
+        const void *constants[SL_NODE_INPUTS_MAX], *inputs[SL_NODE_INPUTS_MAX];
+        float *floats[SL_NODE_INPUTS_MAX];
+};
+
+static struct widened *widened_free(struct widened *widened)
+{
+        for (uint32_t i = 0; widened && i < SL_NODE_INPUTS_MAX; i++)
+                free(widened->floats[i]);
+        free(widened);
+        return NULL;
+}
+
+SL_DEFINE_CLEANUP(struct widened *, widened_free)
+
+static int widen_input(struct widened *widened, uint32_t index, const void **data)
+{
+        struct sl_tensor *tensor = &widened->node.inputs[index];
+        uint64_t n = sl_shape_elements(&tensor->shape);
+
+        if (!*data || tensor->dtype != SL_DTYPE_BF16)
+                return 0;
+        widened->floats[index] = aligned_alloc(64, (n * sizeof(float) + 63) & ~63ull);
+        if (!widened->floats[index])
+                return -ENOMEM;
+        widen(SL_DTYPE_BF16, *data, n, widened->floats[index]);
+        *data = widened->floats[index];
+        tensor->dtype = SL_DTYPE_F32;
+        return 0;
+}
+
+static int widened_new(
+        const struct sl_node_desc *node, const void *const *constants, const void *const *inputs, struct widened **ret_widened)
+{
+        SL_CLEANUP(sl_cleanup_widened_free) struct widened *widened = calloc(1, sizeof(*widened));
+        int r = widened ? 0 : -ENOMEM;
+
+        if (r == 0)
+                widened->node = *node;
+        for (uint32_t i = 0; r == 0 && i < node->n_inputs; i++) {
+                widened->constants[i] = constants[i];
+                widened->inputs[i] = inputs[i];
+                r = widen_input(widened, i, constants[i] ? &widened->constants[i] : &widened->inputs[i]);
+        }
+        if (r < 0)
+                return r;
+        widened->node.outputs[0].dtype = SL_DTYPE_F32;
+        *ret_widened = widened;
+        widened = NULL;
+        return 0;
+}
+
+static int run_widened(const struct sl_backend *backend, const struct widened *widened, struct sl_node_run **ret_run)
+{
+        int r = sl_node_run_new(backend, &widened->node, widened->constants, ret_run, NULL);
+
+        return r < 0 ? r : sl_node_run_once(*ret_run, widened->inputs);
+}
+
+int sl_exactness_widened(const struct sl_backend *backend, const struct sl_node_desc *node, const void *const *constants,
+        const void *const *inputs, double *ret_error)
+{
+        SL_CLEANUP(sl_cleanup_widened_free) struct widened *widened = NULL;
+        SL_CLEANUP(sl_cleanup_sl_node_run_free) struct sl_node_run *approximate = NULL;
+        SL_CLEANUP(sl_cleanup_sl_node_run_free) struct sl_node_run *exact = NULL;
+        int r = widened_new(node, constants, inputs, &widened);
+
+        if (r == 0)
+                r = run_widened(backend, widened, &approximate);
+        if (r == 0)
+                r = sl_attrs_set_int(&widened->node.attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+        if (r == 0)
+                r = run_widened(backend, widened, &exact);
+        if (r == 0)
+                *ret_error = sl_exactness_compare(sl_node_run_output(approximate, 0), sl_node_run_output(exact, 0),
+                        sl_shape_elements(&node->outputs[0].shape));
         return r;
 }
 

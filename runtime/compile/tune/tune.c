@@ -276,7 +276,12 @@ static int measure_error(
         int r;
 
         candidate->error = HUGE_VAL;
-        if (!describe(tuner, 0, origin, candidate->algorithm) || tuner->desc.outputs[0].dtype != SL_DTYPE_F32)
+        if (!describe(tuner, 0, origin, candidate->algorithm))
+                return -ENOTSUP;
+        if (tuner->desc.outputs[0].dtype == SL_DTYPE_BF16)
+                return sl_exactness_widened(
+                        backend_of(tuner, 0, origin), &tuner->desc, reference->constants, reference->inputs, &candidate->error);
+        if (tuner->desc.outputs[0].dtype != SL_DTYPE_F32)
                 return -ENOTSUP;
         r = sl_node_run_new(backend_of(tuner, 0, origin), &tuner->desc, reference->constants, &run, NULL);
         if (r == 0)
