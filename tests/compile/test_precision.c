@@ -12,6 +12,7 @@
 
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* A convolution, lowered; how many of its graph's values are bfloat16. */
@@ -114,6 +115,54 @@ Test(precision, a_rate_that_is_higher_by_little_does_not_make_up_for_winograd)
         if (sl_cpu_has_avx2())
                 cr_expect(is_slower(plan, 100e9, 105e9, text));
         sl_plan_free(plan);
+}
+
+/* The same convolution in bfloat16, by Winograd's algorithm or without. */
+static struct sl_plan *narrow_plan(bool winograd)
+{
+        struct sl_lower_options options;
+        struct sl_lowered *lowered;
+        struct sl_plan *plan;
+        struct network net;
+        struct sl_error error;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        network_init(&net);
+        network_output(
+                &net, network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64, 28, 28)), 64, 64, 3, 1, 1));
+        network_finish(&net);
+        sl_lower_options_init(&options);
+        options.precision = SL_PRECISION_BF16;
+        options.winograd = winograd;
+        cr_assert_eq(sl_lower_rewrite(net.graph, &options, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_lowered_new_in(net.graph, &options, NULL, fd, &lowered, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
+        sl_lowered_free(lowered);
+        close(fd);
+        network_deinit(&net);
+        return plan;
+}
+
+Test(precision, a_convolution_of_bf16_by_winograd_takes_what_that_does)
+{
+        struct sl_plan *fewer, *all;
+        const struct sl_core_figures core = {.flops = 100e9, .bf16 = 105e9};
+        struct sl_precision_cost cost, direct;
+        char text[SL_PRECISION_TEXT_BYTES];
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("products of bfloat16 want AVX-512");
+        fewer = narrow_plan(true);
+        all = narrow_plan(false);
+        cr_assert_eq(sl_precision_cost(fewer, &core, &cost), 0);
+        cr_assert_eq(sl_precision_cost(all, &core, &direct), 0);
+        cr_expect_eq(cost.products, 1);
+        cr_expect_lt(cost.seconds, 0.7 * direct.seconds);
+        cr_expect(!sl_precision_is_slower(&cost, text));
+        cr_expect(sl_precision_is_slower(&direct, text));
+        sl_plan_free(fewer);
+        sl_plan_free(all);
 }
 
 Test(precision, of_figures_that_are_not_known_and_of_float32_nothing_is_said)

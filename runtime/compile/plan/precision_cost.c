@@ -92,20 +92,37 @@ static double float_seconds(const struct sl_backend *backend, const struct sl_no
         return rate_seconds(node, core->flops, core);
 }
 
+/* Of the algorithm that the plan has for the node; 0: it is by the rate. */
+static double saving_seconds(const struct sl_backend *backend, const struct sl_node_desc *node, const struct sl_core_figures *core)
+{
+        uint32_t algorithms[SL_ALGORITHM_COUNT], n = 0;
+        uint32_t chosen = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+        const struct sl_target target = {.core = *core};
+        double seconds[SL_ALGORITHM_COUNT];
+
+        if (sl_algorithm_is_approximate(chosen) && backend->planner->algorithms)
+                n = backend->planner->algorithms(&target, node, algorithms, seconds);
+        for (uint32_t i = 0; i < n; i++)
+                if (algorithms[i] == chosen)
+                        return seconds[i];
+        return 0;
+}
+
 /* @node is lost. */
 static void add_product(const struct sl_backend *backend, struct sl_node_desc *node, const struct sl_core_figures *known,
         struct sl_precision_cost *cost)
 {
         const struct sl_core_figures core = sl_core_figures_complete(known);
         bool bytes = is_of_bytes(node);
-        double rate = bytes ? sl_core_bytes_rate(known) : known->bf16;
+        double rate = bytes ? sl_core_bytes_rate(known) : known->bf16, saving;
 
         if ((!bytes && !is_of_bf16(node)) || is_of_single_channels(node) || !(rate > 0) || !(known->flops > 0))
                 return;
         cost->products++;
         cost->precision = bytes ? "int8" : "bf16";
         cost->rate = rate;
-        cost->seconds += rate_seconds(node, rate, &core) + (bytes ? 0 : function_seconds(node, &core));
+        saving = saving_seconds(backend, node, &core);
+        cost->seconds += saving > 0 ? saving : rate_seconds(node, rate, &core) + (bytes ? 0 : function_seconds(node, &core));
         make_float_twin(node);
         cost->float_seconds += float_seconds(backend, node, &core);
 }

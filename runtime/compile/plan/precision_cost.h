@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is a plan of bytes or bfloat16 faster than the same network in float32 would be, on a core of given figures? Of every product
- * that is computed so, what it should take by the core's rate for that precision, beside what the fastest algorithm for the same
- * product in float32 should take there, Winograd's among them. Windows of single channels wait for memory either way and are left
- * out. Estimates, of a run at the smallest batch; nothing is run. Pure; any thread.
+ * that is computed so, what it should take by the core's rate for that precision, or by Winograd's algorithm where the plan has
+ * that for it, beside what the fastest algorithm for the same product in float32 should take there. Windows of single channels wait
+ * for memory either way and are left out. Estimates, of a run at the smallest batch; nothing is run. Pure; any thread.
  */
 #pragma once
 
