@@ -323,20 +323,23 @@ static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const st
         sl_complete_entry(queue, entry, r, &refusal);
 }
 
-/* Where the next entry is there: what will be looked at then comes while this one is. A hint: nothing that it says is believed. */
+/*
+ * Where the next entry is there: what will be looked at then comes while this one is. A hint: nothing that it says is believed. Of
+ * a copy, as its client may change it meanwhile.
+ */
 static void prefetch_next(const struct sl_dispatcher *d, const struct sl_queue *queue)
 {
         const struct sl_queue_map *map = &queue->map;
-        const struct sl_entry *slot = &map->entries[queue->head & map->mask];
         const struct sl_descriptor *descriptors;
         const struct sl_ensemble *ensemble;
+        struct sl_entry next;
 
-        if (atomic_load_explicit(&slot->seq, memory_order_acquire) != queue->head + 1) /* S2 */
+        if (!sl_entry_take(queue->head, map, &next))
                 return;
-        descriptors = &map->descriptors[(size_t)(slot->tag & map->mask) * map->tensors];
+        descriptors = &map->descriptors[(size_t)(next.tag & map->mask) * map->tensors];
         __builtin_prefetch(&descriptors[0]);
         __builtin_prefetch(&descriptors[1]);
-        ensemble = slot->model < SL_CATALOGUE_MODELS ? d->served[slot->model] : NULL;
+        ensemble = next.model < SL_CATALOGUE_MODELS ? d->served[next.model] : NULL;
         if (!ensemble)
                 return;
         __builtin_prefetch(&ensemble->generation);
