@@ -264,15 +264,18 @@ static int time_merged(const struct bench *bench, const struct sl_fuse_table *ta
 
         for (uint32_t i = table->n_occupancies; i-- > 0;) {
                 bool skips = sl_instance_idle(bench->merged, idle_lanes(table, table->occupied[i]));
-                uint64_t from = begin(bench);
-                int r = skips || i == all ? run_merged(bench, batch) : 0;
+                uint64_t from;
+                int r;
 
+                if (!skips && i != all) {
+                        turns[i] = turns[all];
+                        continue;
+                }
+                from = begin(bench);
+                r = run_merged(bench, batch);
                 if (r < 0)
                         return r;
-                if (skips || i == all)
-                        note(&turns[i], from);
-                else
-                        turns[i] = turns[all];
+                note(&turns[i], from);
         }
         return 0;
 }
@@ -356,11 +359,25 @@ static int share_room(struct bench *bench)
         return 0;
 }
 
+static int make_neighbours(struct bench *bench)
+{
+        uint64_t bytes = bench->measure->neighbour_bytes;
+
+        bench->neighbour_bytes = bytes < NEIGHBOURS_MAX ? bytes : NEIGHBOURS_MAX;
+        bench->neighbours = malloc(bench->neighbour_bytes + 1);
+        if (!bench->neighbours)
+                return -ENOMEM;
+        memset(bench->neighbours, 1, bench->neighbour_bytes); /* pages of its own: all of zeros would be one */
+        return 0;
+}
+
 static int time_all(struct bench *bench, struct sl_fuse_table *table, struct sl_error *error)
 {
         uint64_t budget = bench->measure->budget_ns, begun = sl_clock_ns();
-        int r = take_turns(bench, table, begun + budget / SEPARATE_OF, turn_separate);
+        int r = make_neighbours(bench);
 
+        if (r == 0)
+                r = take_turns(bench, table, begun + budget / SEPARATE_OF, turn_separate);
         if (r == 0)
                 r = share_room(bench);
         if (r == 0)
@@ -382,18 +399,6 @@ static int time_all(struct bench *bench, struct sl_fuse_table *table, struct sl_
 }
 
 /* ---- all of it ---- */
-
-static int make_neighbours(struct bench *bench)
-{
-        uint64_t bytes = bench->measure->neighbour_bytes;
-
-        bench->neighbour_bytes = bytes < NEIGHBOURS_MAX ? bytes : NEIGHBOURS_MAX;
-        bench->neighbours = malloc(bench->neighbour_bytes + 1);
-        if (!bench->neighbours)
-                return -ENOMEM;
-        memset(bench->neighbours, 1, bench->neighbour_bytes); /* pages of its own: all of zeros would be one */
-        return 0;
-}
 
 static int make_instances(struct bench *bench, struct sl_error *error)
 {
@@ -424,8 +429,7 @@ static int bench_new(const struct sl_fuse_measure *measure, uint32_t n_batches, 
                 return sl_error_set(error, EINVAL, "merged plan: it has no batch that all of its %u lanes have", measure->n_lanes);
         bench->n_batches = bench->n_batches < n_batches ? bench->n_batches : n_batches;
         bench->rows = calloc(bench->n_batches, sizeof(*bench->rows));
-        if (!bench->rows || make_neighbours(bench) < 0 ||
-                sl_sample_ports_init(&bench->ports, bench->info, bench->batches[bench->n_batches - 1]) < 0 ||
+        if (!bench->rows || sl_sample_ports_init(&bench->ports, bench->info, bench->batches[bench->n_batches - 1]) < 0 ||
                 sl_sample_ports_init(&bench->single_ports, bench->info, bench->batches[bench->n_batches - 1]) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the ports of %u lanes", measure->n_lanes);
         r = make_instances(bench, error);
