@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #define MEMBERS   5u
+#define BLOCKS_MAX 2u
 #define BATCH_MAX 4u
 #define SAMPLES   16u /* of each member, in the arena */
 #define PIXELS    (4u * 8u * 8u)
@@ -58,7 +59,8 @@ struct lane {
 };
 
 struct bench {
-        struct sl_plan *merged;
+        uint32_t n_blocks, ends[BLOCKS_MAX]; /* members of each: [the end before, its end) */
+        struct sl_plan *merged[BLOCKS_MAX];
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         struct sl_assembly assembly;
@@ -120,22 +122,33 @@ static struct sl_plan *compile(const struct sl_graph *graph)
         return plan;
 }
 
+static uint32_t first_of(uint32_t block)
+{
+        return block ? bench.ends[block - 1] : 0;
+}
+
 static void compile_all(void)
 {
         const struct sl_graph *graphs[MEMBERS];
         struct sl_merge_report report;
         struct sl_error error = {""};
-        struct sl_graph *merged;
 
         for (uint32_t i = 0; i < MEMBERS; i++) {
                 build(&bench.lanes[i].net, i);
                 graphs[i] = bench.lanes[i].net.graph;
                 bench.lanes[i].plan = compile(graphs[i]);
         }
-        cr_assert_eq(sl_graph_new(&merged), 0);
-        cr_assert_eq(sl_merge(graphs, MEMBERS, &(struct sl_merge_options){0}, merged, &report, &error), 1, "%s", error.text);
-        bench.merged = compile(merged);
-        sl_graph_free(merged);
+        for (uint32_t b = 0; b < bench.n_blocks; b++) {
+                uint32_t first = first_of(b);
+                struct sl_graph *merged;
+
+                cr_assert_eq(sl_graph_new(&merged), 0);
+                cr_assert_eq(
+                        sl_merge(graphs + first, bench.ends[b] - first, &(struct sl_merge_options){0}, merged, &report, &error), 1,
+                        "%s", error.text);
+                bench.merged[b] = compile(merged);
+                sl_graph_free(merged);
+        }
 }
 
 /* The arena has, for each member, pixels, then rows, then what is made. */
@@ -249,29 +262,45 @@ static void start_carrier(void)
         cr_assert_eq(sl_thread_carrier_new(&options, &bench.carrier, NULL), 0);
 }
 
-static struct sl_block *make_block(uint32_t least)
+static struct sl_block *make_block(uint32_t number, uint32_t least)
 {
         const struct sl_plan_info *infos[MEMBERS];
         const struct sl_block_size all[SL_PLAN_BATCHES_MAX] = {{least, RUN_NS}, {least, 2 * RUN_NS}, {least, 4 * RUN_NS}};
+        uint32_t first = first_of(number), n = bench.ends[number] - first;
+        struct sl_block_options options = {
+                .plan = bench.merged[number], .members = infos, .n_members = n, .batch_max = BATCH_MAX, .sizes = all};
         struct sl_error error = {""};
         struct sl_block *block;
 
-        for (uint32_t i = 0; i < MEMBERS; i++)
-                infos[i] = sl_plan_info(bench.lanes[i].plan);
-        cr_assert_eq(
-                sl_block_new(
-                        &(struct sl_block_options){
-                                .plan = bench.merged, .members = infos, .n_members = MEMBERS, .batch_max = BATCH_MAX, .sizes = all},
-                        &block, &error),
-                0, "%s", error.text);
-        for (uint32_t i = 0; i < MEMBERS; i++)
-                sl_block_seat(block, i, bench.lanes[i].executor->lane);
+        for (uint32_t i = 0; i < n; i++)
+                infos[i] = sl_plan_info(bench.lanes[first + i].plan);
+        cr_assert_eq(sl_block_new(&options, &block, &error), 0, "%s", error.text);
+        for (uint32_t i = 0; i < n; i++)
+                sl_block_seat(block, i, bench.lanes[first + i].executor->lane);
         return block;
 }
 
-static void set_up(bool is_inline, uint32_t least)
+static struct sl_block *make_blocks(uint32_t least)
+{
+        struct sl_block *block = NULL;
+
+        for (uint32_t b = bench.n_blocks; b-- > 0;) {
+                struct sl_block *own = make_block(b, least);
+
+                if (block)
+                        sl_block_chain(own, block);
+                block = own;
+        }
+        return block;
+}
+
+/* The first block has the members below @end, another one the others. */
+static void set_up_blocks(bool is_inline, uint32_t least, uint32_t end)
 {
         memset(&bench, 0, sizeof(bench));
+        bench.n_blocks = end < MEMBERS ? 2 : 1;
+        bench.ends[0] = end;
+        bench.ends[1] = MEMBERS;
         network_init(&bench.numbers);
         compile_all();
         make_memory();
@@ -286,8 +315,13 @@ static void set_up(bool is_inline, uint32_t least)
                         start_lane(&bench.lanes[i]);
                 sl_carrier_knows(bench.carrier, bench.lanes[i].executor->lane);
         }
-        bench.block = make_block(least);
+        bench.block = make_blocks(least);
         sl_carrier_put_blocks(bench.carrier, bench.block);
+}
+
+static void set_up(bool is_inline, uint32_t least)
+{
+        set_up_blocks(is_inline, least, MEMBERS);
 }
 
 static void tear_down(void)
@@ -300,7 +334,8 @@ static void tear_down(void)
                 network_deinit(&bench.lanes[i].net);
         }
         sl_carrier_free(bench.carrier);
-        sl_plan_free(bench.merged);
+        for (uint32_t b = 0; b < bench.n_blocks; b++)
+                sl_plan_free(bench.merged[b]);
         network_deinit(&bench.numbers);
         sl_mapping_free(&bench.arena);
         sl_accumulator_free(bench.accumulator);
@@ -449,6 +484,18 @@ Test(block, merged_lanes_make_what_single_ones_do)
 Test(block, the_dispatcher_computes_merged_lanes_in_the_same_way)
 {
         set_up(true, 2);
+        try_at_random();
+}
+
+Test(block, several_blocks_of_one_launch_make_what_single_ones_do)
+{
+        set_up_blocks(true, 2, 3);
+        for (uint32_t i = 0; i < MEMBERS; i++)
+                give_one(i, 1);
+        launch();
+        cr_expect_eq(runs(), 2);
+        for (uint32_t i = 0; i < MEMBERS; i++)
+                expect_made(i, 0, 1);
         try_at_random();
 }
 
@@ -616,7 +663,7 @@ Test(block, blocks_that_are_put_away_can_be_freed_behind_the_last_answer)
                         cr_assert_eq(sl_carrier_answered(bench.carrier, &priority), i == MEMBERS - 1);
                 }
                 sl_block_free(sl_carrier_take_blocks(bench.carrier));
-                bench.block = make_block(2);
+                bench.block = make_blocks(2);
                 sl_carrier_put_blocks(bench.carrier, bench.block);
                 for (uint32_t i = 0; i < MEMBERS; i++)
                         expect_made(i, 0, 1);
@@ -667,7 +714,7 @@ Test(block, a_plan_with_other_ports_is_refused)
         struct sl_block *block;
 
         set_up(false, 2);
-        options.plan = bench.merged;
+        options.plan = bench.merged[0];
         for (uint32_t i = 0; i < MEMBERS; i++)
                 infos[i] = sl_plan_info(bench.lanes[i].plan);
         cr_expect_eq(sl_block_new(&options, &block, &error), -EINVAL);
