@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forms in which constants lie in a plan: filters for cuDNN with the channels of a pixel side by side, as in the image, and
- * those of products of bytes as float32. Pure.
+ * those of products of bytes as float32, or as int8 with the total of each filter behind them. Pure.
  */
 #pragma once
 

@@ -196,7 +196,7 @@ static bool fits_record(const struct sl_gpu_choice *choice, const struct sl_cuda
                 way |= record->candidates[i].way == choice->way;
                 workspace |= record->candidates[i].workspace_bytes >= choice->workspace_bytes;
         }
-        return way && workspace && choice->text && sl_cuda_way_has_text(choice->way);
+        return way && workspace && (choice->text != NULL) == sl_cuda_way_has_text(choice->way);
 }
 
 static int choose_node(struct sl_session *session, const struct sl_kernel_source *source, const struct sl_cuda_record *record,
@@ -246,7 +246,7 @@ static int compile(
 
         if (r == 0)
                 r = check_all_forms(source, &record, error);
-        if (r == 0 && session->device.chooser && record.candidates[0].text) {
+        if (r == 0 && session->device.chooser && (record.n > 1 || record.candidates[0].text)) {
                 r = make_chosen(session, source, &record, ret_kernel);
                 if (r < 0)
                         return sl_error_set(error, EIO, "the device is lost while candidates are timed on it");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cuda/forms.h"
+#include "cuda/int8.h"
 #include "cuda/planning.h"
 #include "cuda/record.h"
 #include "op.h"
@@ -50,17 +51,19 @@ static int repack(const struct sl_target *target, const struct sl_node_desc *nod
         return sl_cuda_form_repack(&node->inputs[index], packed, plain, ret_data);
 }
 
-/* In the order of the heuristics; what own kernels cannot finish is no candidate. */
-static void fill_candidates(
-        const struct sl_node_desc *node, const struct sl_cudnn_plan *plans, uint32_t n, struct sl_cuda_record *record)
+/* Scratch of what is not the first candidate. */
+#define SCRATCH_MAX (32ull << 20)
+
+/* In the order of the heuristics; what own kernels cannot finish is no candidate. @first: the way that the node has first. */
+static void fill_candidates(const struct sl_node_desc *node, uint32_t first, const struct sl_cudnn_plan *plans, uint32_t n,
+        struct sl_cuda_record *record)
 {
-        bool bytes = record->candidates[0].way == SL_CUDA_WAY_BYTES_CONVOLUTION;
         struct sl_cuda_recipe recipe;
 
         record->n = 0;
         for (uint32_t i = 0; i < n; i++) {
                 const struct sl_cudnn_plan *plan = &plans[i];
-                uint32_t way = bytes ? SL_CUDA_WAY_BYTES_CONVOLUTION : plan->whole ? SL_CUDA_WAY_CONVOLUTION : SL_CUDA_WAY_BARE;
+                uint32_t way = first == SL_CUDA_WAY_CONVOLUTION && !plan->whole ? SL_CUDA_WAY_BARE : first;
 
                 if (sl_cuda_recipe_make(node, way, plan->workspace_bytes, false, &recipe) < 0)
                         continue;
@@ -74,11 +77,32 @@ static void fill_candidates(
         }
 }
 
+/*
+ * A convolution of int8 as a product of rows: first where the rows are the pixels, else last. cuDNN names few engines for int8, of
+ * which nothing says whether they use tensor cores; cuBLASLt's do.
+ */
+static void add_rows(const struct sl_node_desc *node, struct sl_cuda_record *record)
+{
+        uint32_t at = sl_cuda_int8_is_pointwise(node) ? 0 : record->n;
+        struct sl_cuda_recipe recipe;
+        uint64_t bytes;
+
+        if (record->n == SL_CUDA_CANDIDATES_MAX || sl_cuda_recipe_make(node, SL_CUDA_WAY_INT8_ROWS, 0, false, &recipe) < 0)
+                return;
+        bytes = sl_cuda_recipe_scratch(&recipe);
+        sl_cuda_recipe_deinit(&recipe);
+        if (at && bytes > SCRATCH_MAX)
+                return;
+        memmove(&record->candidates[at + 1], &record->candidates[at], (record->n - at) * sizeof(record->candidates[0]));
+        record->candidates[at] = (struct sl_cuda_candidate){.way = SL_CUDA_WAY_INT8_ROWS};
+        record->n++;
+}
+
 /* Of the way that the record has so far. Its texts are those that planning has. */
 static int plan_convolution(const struct sl_kernel_source *source, struct sl_cuda_record *record, struct sl_error *error)
 {
         struct sl_cuda_asked asked;
-        const struct sl_cudnn_plan *plans;
+        const struct sl_cudnn_plan *plans = NULL;
         uint32_t n, way = record->candidates[0].way;
         int r;
 
@@ -86,9 +110,12 @@ static int plan_convolution(const struct sl_kernel_source *source, struct sl_cud
                 !sl_cuda_asked_read(source->node, way, source->target && source->target->tf32, &asked))
                 return sl_error_set(error, ENOTSUP, "filters that are computed, or that lie as cuDNN does not want them");
         r = sl_cuda_planning_plans(source->target, &asked.convolution, asked.tf32, &plans, &n, error);
-        if (r == 0)
-                fill_candidates(source->node, plans, n, record);
-        return r;
+        if (r < 0 && (r != -ENOTSUP || way != SL_CUDA_WAY_INT8_CONVOLUTION))
+                return r;
+        fill_candidates(source->node, way, plans, r == 0 ? n : 0, record);
+        if (way == SL_CUDA_WAY_INT8_CONVOLUTION)
+                add_rows(source->node, record);
+        return record->n ? 0 : -ENOTSUP;
 }
 
 /* Whichever of them it will be. */
@@ -133,7 +160,8 @@ static int provide(const struct sl_kernel_source *source, struct sl_provision *r
         struct sl_cuda_record record = {.n = 1, .candidates = {{.way = way}}};
         int r = sl_cuda_way_has_text(way) ? plan_convolution(source, &record, error) : 0;
 
-        if (way == SL_CUDA_WAY_BYTES_PRODUCT && !sl_cuda_form_is(source->node, way, 1, source->packed ? &source->packed[1] : NULL))
+        if ((way == SL_CUDA_WAY_BYTES_PRODUCT || way == SL_CUDA_WAY_INT8_PRODUCT) &&
+                !sl_cuda_form_is(source->node, way, 1, source->packed ? &source->packed[1] : NULL))
                 return sl_error_set(error, ENOTSUP, "weights that are computed");
         if (r == -ENOTSUP && source->packed && !source->packed[1].data_bytes && sl_cuda_own_supports(source->node))
                 r = 0, record.candidates[0].way = SL_CUDA_WAY_OWN;
@@ -143,7 +171,7 @@ static int provide(const struct sl_kernel_source *source, struct sl_provision *r
 /* cuDNN loads its parts when they are first asked: a convolution of each type makes it do so. */
 static int prepare(const struct sl_target *target, struct sl_error *error)
 {
-        static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+        static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8};
         struct sl_cudnn_convolution convolution = sl_cudnn_product(CUDNN_DATA_FLOAT, 8, 64, 64);
         struct sl_cudnn_planner *planner;
         struct sl_cudnn_plan plan;
@@ -170,14 +198,19 @@ static const char *engine(const struct sl_blob *blob)
                 [SL_CUDA_WAY_RECURRENT] = "cuBLASLt, own kernels",
                 [SL_CUDA_WAY_BYTES_CONVOLUTION] = "cuDNN, own kernels",
                 [SL_CUDA_WAY_BYTES_PRODUCT] = "cuBLASLt, own kernels",
+                [SL_CUDA_WAY_INT8_CONVOLUTION] = "cuDNN, own kernels",
+                [SL_CUDA_WAY_INT8_ROWS] = "cuBLASLt, own kernels",
+                [SL_CUDA_WAY_INT8_PRODUCT] = "cuBLASLt, own kernels",
         };
         struct sl_cuda_record record;
+        bool is_int8;
 
         if (sl_cuda_record_read(blob, &record, NULL) < 0)
                 return "";
+        is_int8 = record.candidates[0].way == SL_CUDA_WAY_INT8_CONVOLUTION || record.candidates[0].way == SL_CUDA_WAY_INT8_ROWS;
         for (uint32_t i = 1; i < record.n; i++)
                 if (record.candidates[i].way != record.candidates[0].way)
-                        return "cuDNN, perhaps own kernels behind it";
+                        return is_int8 ? "cuDNN or cuBLASLt, own kernels" : "cuDNN, perhaps own kernels behind it";
         return engines[record.candidates[0].way];
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A product of matrices, or of stacks of them, as cuBLASLt computes it: out = relu(alpha * left * right + beta * addend + bias).
- * Everything is row-major here; lengths, strides and steps are in elements. Plain values; pure.
+ * Everything is row-major here; lengths, strides and steps are in elements. Of int8 the result is int32, left * right alone, its
+ * right matrix is turned, and depth and columns are multiples of 4, as are all rows. Plain values; pure.
  */
 #pragma once
 

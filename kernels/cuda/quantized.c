@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A MatMul has no TRANS_B: its weights may lie either way. */
-static bool read_product(const struct sl_node_desc *node, struct sl_cuda_product *ret_product)
+bool sl_cuda_quantized_product(const struct sl_node_desc *node, struct sl_cuda_product *ret_product)
 {
         const struct sl_shape *x = &node->inputs[0].shape, *w = &node->inputs[1].shape;
         bool turned = sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0) != 0;
@@ -75,7 +74,7 @@ bool sl_cuda_quantized_fits(const struct sl_node_desc *node)
         if (node->op != SL_OP_QUANTIZED_CONV && node->op != SL_OP_QUANTIZED_MATMUL)
                 return false;
         return rest_fits(node) && (node->op == SL_OP_QUANTIZED_CONV ? sl_cuda_quantized_convolution(node, &convolution)
-                                                                    : read_product(node, &product));
+                                                                    : sl_cuda_quantized_product(node, &product));
 }
 
 static uint64_t float_bytes(const struct sl_tensor *tensor)
@@ -89,7 +88,7 @@ static int add_product(struct sl_cuda_recipe *recipe, const struct sl_node_desc 
         struct sl_cuda_product product;
         struct sl_cuda_step *step;
 
-        if (!read_product(node, &product))
+        if (!sl_cuda_quantized_product(node, &product))
                 return -ENOTSUP;
         step = sl_cuda_recipe_multiply(recipe, &product);
         if (!step)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * starling.QuantizedConv and starling.QuantizedMatMul on the tensor cores that cuDNN and cuBLASLt have for float32:
+ * starling.QuantizedConv and starling.QuantizedMatMul where int8.h does not fit, on the tensor cores that cuDNN and cuBLASLt have
+ * for float32:
  *
  *      x [bytes] - zero of x       float32, in scratch                                    own kernels
  *      their product by w          float32, in scratch; w lies in the plan as float32     cuDNN, cuBLASLt
@@ -14,6 +15,9 @@
 
 /* The convolution of floats in the middle, without an epilogue; false: there is none, or not over images in channels-last. */
 bool sl_cuda_quantized_convolution(const struct sl_node_desc *node, struct sl_cudnn_convolution *ret_convolution);
+
+/* The product of floats in the middle, of weights that may lie either way; false: there is none, or a dimension is none. */
+bool sl_cuda_quantized_product(const struct sl_node_desc *node, struct sl_cuda_product *ret_product);
 
 /* Can the recipe be made? */
 bool sl_cuda_quantized_fits(const struct sl_node_desc *node);

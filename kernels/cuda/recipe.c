@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "cuda/attention.h"
+#include "cuda/int8.h"
 #include "cuda/quantized.h"
 #include "cuda/recurrent.h"
 #include "op.h"
@@ -48,6 +49,15 @@ static bool is_convolution(const struct sl_node_desc *node)
         return (!node->epilogue.has_residual || lies_last(&node->inputs[last])) && sl_cudnn_convolution_read(node, &convolution);
 }
 
+static enum sl_cuda_way way_of_bytes(const struct sl_node_desc *node)
+{
+        bool conv = node->op == SL_OP_QUANTIZED_CONV;
+
+        if (sl_cuda_int8_fits(node))
+                return conv ? SL_CUDA_WAY_INT8_CONVOLUTION : SL_CUDA_WAY_INT8_PRODUCT;
+        return conv ? SL_CUDA_WAY_BYTES_CONVOLUTION : SL_CUDA_WAY_BYTES_PRODUCT;
+}
+
 enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
 {
         struct sl_cuda_product product;
@@ -61,19 +71,24 @@ enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
         if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && same_types(node) && sl_cuda_attention_fits(node))
                 return SL_CUDA_WAY_ATTENTION;
         if (sl_cuda_quantized_fits(node))
-                return node->op == SL_OP_QUANTIZED_CONV ? SL_CUDA_WAY_BYTES_CONVOLUTION : SL_CUDA_WAY_BYTES_PRODUCT;
+                return way_of_bytes(node);
         return sl_cuda_recurrent_fits(node) ? SL_CUDA_WAY_RECURRENT : SL_CUDA_WAY_OWN;
 }
 
 bool sl_cuda_asked_read(const struct sl_node_desc *node, enum sl_cuda_way way, bool tf32, struct sl_cuda_asked *ret_asked)
 {
-        bool bytes = way == SL_CUDA_WAY_BYTES_CONVOLUTION;
-
-        if (!bytes && way != SL_CUDA_WAY_CONVOLUTION && way != SL_CUDA_WAY_BARE)
+        ret_asked->tf32 = tf32 || way == SL_CUDA_WAY_BYTES_CONVOLUTION;
+        switch (way) {
+        case SL_CUDA_WAY_CONVOLUTION:
+        case SL_CUDA_WAY_BARE:
+                return sl_cudnn_convolution_read(node, &ret_asked->convolution);
+        case SL_CUDA_WAY_BYTES_CONVOLUTION:
+                return sl_cuda_quantized_convolution(node, &ret_asked->convolution);
+        case SL_CUDA_WAY_INT8_CONVOLUTION:
+                return sl_cuda_int8_convolution(node, &ret_asked->convolution);
+        default:
                 return false;
-        ret_asked->tf32 = tf32 || bytes;
-        return bytes ? sl_cuda_quantized_convolution(node, &ret_asked->convolution)
-                     : sl_cudnn_convolution_read(node, &ret_asked->convolution);
+        }
 }
 
 /* ---- making one ---- */
@@ -261,18 +276,35 @@ int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, u
         struct sl_cuda_recipe recipe = {.n_steps = 0};
         int r = -ENOTSUP;
 
-        if (way == SL_CUDA_WAY_OWN)
+        switch (way) {
+        case SL_CUDA_WAY_OWN:
                 r = sl_cuda_recipe_own(&recipe, node, NULL);
-        else if (way == SL_CUDA_WAY_CONVOLUTION || way == SL_CUDA_WAY_BARE)
+                break;
+        case SL_CUDA_WAY_CONVOLUTION:
+        case SL_CUDA_WAY_BARE:
                 r = make_convolution(&recipe, node, way == SL_CUDA_WAY_CONVOLUTION, workspace_bytes);
-        else if (way == SL_CUDA_WAY_PRODUCT)
+                break;
+        case SL_CUDA_WAY_PRODUCT:
                 r = make_product(&recipe, node, tf32);
-        else if (way == SL_CUDA_WAY_ATTENTION)
+                break;
+        case SL_CUDA_WAY_ATTENTION:
                 r = sl_cuda_attention_make(&recipe, node, tf32);
-        else if (way == SL_CUDA_WAY_RECURRENT)
+                break;
+        case SL_CUDA_WAY_RECURRENT:
                 r = sl_cuda_recurrent_make(&recipe, node, tf32);
-        else if (way == SL_CUDA_WAY_BYTES_CONVOLUTION || way == SL_CUDA_WAY_BYTES_PRODUCT)
+                break;
+        case SL_CUDA_WAY_BYTES_CONVOLUTION:
+        case SL_CUDA_WAY_BYTES_PRODUCT:
                 r = way == sl_cuda_way_of(node) ? sl_cuda_quantized_make(&recipe, node, workspace_bytes) : -ENOTSUP;
+                break;
+        case SL_CUDA_WAY_INT8_CONVOLUTION:
+        case SL_CUDA_WAY_INT8_ROWS:
+        case SL_CUDA_WAY_INT8_PRODUCT:
+                r = sl_cuda_quantized_fits(node) ? sl_cuda_int8_make(&recipe, node, way, workspace_bytes) : -ENOTSUP;
+                break;
+        case SL_CUDA_WAY_COUNT:
+                break;
+        }
         if (r < 0)
                 sl_cuda_recipe_deinit(&recipe);
         else

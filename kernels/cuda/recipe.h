@@ -22,8 +22,11 @@ enum sl_cuda_way {
         SL_CUDA_WAY_PRODUCT,
         SL_CUDA_WAY_ATTENTION,
         SL_CUDA_WAY_RECURRENT,
-        SL_CUDA_WAY_BYTES_CONVOLUTION,
+        SL_CUDA_WAY_BYTES_CONVOLUTION, /* of bytes as float32 (quantized.h) */
         SL_CUDA_WAY_BYTES_PRODUCT,
+        SL_CUDA_WAY_INT8_CONVOLUTION, /* of bytes as int8 (int8.h) */
+        SL_CUDA_WAY_INT8_ROWS,        /* such a convolution as a product of cuBLASLt */
+        SL_CUDA_WAY_INT8_PRODUCT,
         SL_CUDA_WAY_COUNT,
 };
 

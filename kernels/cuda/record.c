@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAGIC   0x44554c53u /* "SLUD" */
-#define VERSION 2u
+#define VERSION 3u
 
 /* More than any GPU has. */
 #define WORKSPACE_MAX (1ull << 40)
@@ -68,12 +68,17 @@ static int read_header(const struct sl_blob *blob, struct header *header, struct
         return 0;
 }
 
+static bool is_convolution(uint32_t way)
+{
+        return sl_cuda_way_has_text(way) || way == SL_CUDA_WAY_INT8_ROWS;
+}
+
 /* @left: bytes that are left for texts. */
 static int check_row(const struct header *header, const struct row *row, uint64_t left, struct sl_error *error)
 {
-        if (row->way == SL_CUDA_WAY_OWN || row->way >= SL_CUDA_WAY_COUNT || (header->n > 1 && !sl_cuda_way_has_text(row->way)))
+        if (row->way == SL_CUDA_WAY_OWN || row->way >= SL_CUDA_WAY_COUNT || (header->n > 1 && !is_convolution(row->way)))
                 return sl_error_set(error, EBADMSG,
-                        "the record of a kernel has way %u, below %d is one, and one of several is cuDNN's", row->way,
+                        "the record of a kernel has way %u, below %d is one, and one of several is a convolution", row->way,
                         SL_CUDA_WAY_COUNT);
         if (row->workspace_bytes > WORKSPACE_MAX)
                 return sl_error_set(error, EBADMSG, "the record of a kernel wants %llu bytes of scratch, at most %llu are taken",

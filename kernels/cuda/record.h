@@ -26,7 +26,7 @@ struct sl_cuda_candidate {
 };
 
 struct sl_cuda_record {
-        uint32_t n; /* 1 or more; only of cuDNN's there are several */
+        uint32_t n; /* 1 or more; only of convolutions there are several */
         struct sl_cuda_candidate candidates[SL_CUDA_CANDIDATES_MAX];
 };
 
@@ -39,5 +39,6 @@ int sl_cuda_record_read(const struct sl_blob *blob, struct sl_cuda_record *ret_r
 /* Is it computed by a plan of cuDNN? Pure. */
 static inline bool sl_cuda_way_has_text(uint32_t way)
 {
-        return way == SL_CUDA_WAY_CONVOLUTION || way == SL_CUDA_WAY_BARE || way == SL_CUDA_WAY_BYTES_CONVOLUTION;
+        return way == SL_CUDA_WAY_CONVOLUTION || way == SL_CUDA_WAY_BARE || way == SL_CUDA_WAY_BYTES_CONVOLUTION ||
+               way == SL_CUDA_WAY_INT8_CONVOLUTION;
 }

@@ -140,9 +140,20 @@ static uint64_t largest_workspace(const struct node_trial *t)
         return bytes;
 }
 
+/* The first way that is cuDNN's. */
+static uint32_t way_of_cudnn(const struct node_trial *t)
+{
+        uint32_t i = 0;
+
+        while (i + 1 < t->n && !t->candidates[i].text)
+                i++;
+        return t->candidates[i].way;
+}
+
 /* Engines that only the device has, of a way that the record has, in the scratch that there is. */
 static void add_compiled(struct node_trial *t)
 {
+        uint32_t way = way_of_cudnn(t);
         bool tf32 = t->source->target && t->source->target->tf32;
         struct sl_cudnn_wish wish = {.compiles = true, .n_whole = COMPILED_MAX};
         const struct sl_cudnn *library = &t->session->libraries->cudnn;
@@ -150,8 +161,7 @@ static void add_compiled(struct node_trial *t)
         struct sl_cuda_asked asked;
         struct sl_cudnn_planner *planner;
 
-        if (!sl_cuda_asked_read(t->source->node, t->candidates[0].way, tf32, &asked) ||
-                sl_cuda_session_use_cudnn(t->session, NULL) < 0 ||
+        if (!sl_cuda_asked_read(t->source->node, way, tf32, &asked) || sl_cuda_session_use_cudnn(t->session, NULL) < 0 ||
                 sl_cudnn_planner_new_on(library, t->session->cudnn, &planner, NULL) < 0)
                 return;
         wish.tf32 = asked.tf32;
@@ -159,9 +169,8 @@ static void add_compiled(struct node_trial *t)
                 t->n_compiled = 0;
         sl_cudnn_planner_free(planner);
         for (uint32_t i = 0; i < t->n_compiled && t->n < KERNELS_MAX; i++)
-                if (t->compiled[i].workspace_bytes <= workspace_bytes &&
-                        t->compiled[i].whole == (t->candidates[0].way != SL_CUDA_WAY_BARE))
-                        t->candidates[t->n++] = (struct sl_cuda_candidate){.way = t->candidates[0].way,
+                if (t->compiled[i].workspace_bytes <= workspace_bytes && t->compiled[i].whole == (way != SL_CUDA_WAY_BARE))
+                        t->candidates[t->n++] = (struct sl_cuda_candidate){.way = way,
                                 .notes = SL_CUDA_COMPILES,
                                 .engine = t->compiled[i].engine,
                                 .workspace_bytes = t->compiled[i].workspace_bytes,
@@ -176,7 +185,7 @@ static void make_kernels(struct node_trial *t)
                         t->kernels[i] = NULL;
 }
 
-/* As it lies: filters of bytes are float32 in the plan. */
+/* As it lies: filters of bytes may be float32 in the plan, or have their totals behind them. */
 static uint64_t input_bytes(const struct sl_kernel_source *source, uint32_t index)
 {
         uint64_t packed_bytes = source->packed ? source->packed[index].data_bytes : 0;

@@ -11,7 +11,30 @@
 
 static cudaDataType_t type_of(uint32_t dtype)
 {
-        return dtype == SL_DTYPE_BF16 ? CUDA_R_16BF : dtype == SL_DTYPE_F16 ? CUDA_R_16F : CUDA_R_32F;
+        switch (dtype) {
+        case SL_DTYPE_BF16:
+                return CUDA_R_16BF;
+        case SL_DTYPE_F16:
+                return CUDA_R_16F;
+        case SL_DTYPE_I8:
+                return CUDA_R_8I;
+        case SL_DTYPE_I32:
+                return CUDA_R_32I;
+        default:
+                return CUDA_R_32F;
+        }
+}
+
+static bool is_integer(const struct sl_cuda_product *p)
+{
+        return p->type == SL_DTYPE_I8;
+}
+
+static cublasComputeType_t compute_type(const struct sl_cuda_product *p)
+{
+        if (is_integer(p))
+                return CUBLAS_COMPUTE_32I;
+        return p->type == SL_DTYPE_F32 && p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 /* Each is done only while all before it went well. */
@@ -32,14 +55,12 @@ static cublasLtEpilogue_t epilogue_of(const struct sl_cuda_product *p)
 static cublasStatus_t make_desc(struct sl_cublaslt_matmul *m, int n_processors)
 {
         const struct sl_cuda_product *p = &m->product;
-        const bool rounds = p->type == SL_DTYPE_F32 && p->tf32;
         const cublasOperation_t first = p->right_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
         const cublasOperation_t second = p->left_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
         const cublasLtEpilogue_t epilogue = epilogue_of(p);
         const cudaDataType_t bias_type = type_of(p->out_type);
         const int32_t processors = n_processors;
-        cublasStatus_t status =
-                m->library->desc_create(&m->desc, rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
+        cublasStatus_t status = m->library->desc_create(&m->desc, compute_type(p), is_integer(p) ? CUDA_R_32I : CUDA_R_32F);
 
         set_desc(m, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first), &status);
         set_desc(m, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second), &status);
@@ -212,13 +233,15 @@ cublasStatus_t sl_cublaslt_matmul_launch(struct sl_cublaslt_matmul *m, const str
         const struct sl_cuda_product *p = &m->product;
         const void *bias = at(o->bias);
         const float beta = p->has_addend ? p->beta : 0;
+        const int32_t one = 1, none = 0;
         cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
 
         if (p->has_bias)
                 set_desc(m, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias), &status);
         if (status != CUBLAS_STATUS_SUCCESS)
                 return status;
-        return m->library->matmul(m->handle, m->desc, &p->alpha, at(o->right), m->right, at(o->left), m->left, &beta,
-                p->has_addend ? at(o->addend) : at(o->out), m->addend, (void *)(uintptr_t)o->out, m->out, &m->algo,
-                (void *)(uintptr_t)o->workspace, m->workspace_bytes, (cudaStream_t)stream);
+        return m->library->matmul(m->handle, m->desc, is_integer(p) ? (const void *)&one : &p->alpha, at(o->right), m->right,
+                at(o->left), m->left, is_integer(p) ? (const void *)&none : &beta, p->has_addend ? at(o->addend) : at(o->out),
+                m->addend, (void *)(uintptr_t)o->out, m->out, &m->algo, (void *)(uintptr_t)o->workspace, m->workspace_bytes,
+                (cudaStream_t)stream);
 }

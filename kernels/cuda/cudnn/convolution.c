@@ -76,10 +76,15 @@ static int64_t positions(const struct sl_cudnn_convolution *c, int axis, int64_t
         return (size + c->pad_begin[axis] + c->pad_end[axis] - c->dilation[axis] * (c->kernel[axis] - 1) - 1) / c->stride[axis] + 1;
 }
 
+static cudnnDataType_t sums_type(const struct sl_cudnn_convolution *c)
+{
+        return c->type == CUDNN_DATA_INT8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+}
+
 static struct sl_cudnn_tensor output_tensor(const struct sl_cudnn_convolution *c, int64_t number, bool hidden)
 {
         return (struct sl_cudnn_tensor){.number = number,
-                .type = hidden ? CUDNN_DATA_FLOAT : c->type,
+                .type = hidden || c->type == CUDNN_DATA_INT8 ? sums_type(c) : c->type,
                 .dims = {c->batch, c->filters, positions(c, 0, c->height), positions(c, 1, c->width)},
                 .hidden = hidden};
 }
@@ -88,7 +93,7 @@ static cudnnBackendDescriptor_t make_window(struct sl_cudnn_graph *graph, const 
 {
         cudnnBackendDescriptor_t window = sl_cudnn_make(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
         const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-        const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
+        const cudnnDataType_t sums = sums_type(c);
 
         sl_cudnn_set(graph, window, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
         sl_cudnn_set(graph, window, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);

@@ -9,7 +9,7 @@
 #include "node.h"
 
 struct sl_cudnn_convolution {
-        cudnnDataType_t type; /* of everything; sums are float32 */
+        cudnnDataType_t type; /* of everything, sums are float32; or int8, whose sums are int32, and the result is those */
         int64_t batch, channels, height, width, filters, groups;
         int64_t kernel[2], stride[2], dilation[2], pad_begin[2], pad_end[2];
         bool has_bias, has_residual, has_relu;

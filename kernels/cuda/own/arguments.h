@@ -381,14 +381,31 @@ struct sl_own_shift {
         int32_t zero;
 };
 
-/* scale * (sum + bias) + addend, through a function, over y_scale, and y_zero more. Channels are the innermost dimension. */
+/*
+ * im2col over bytes in channels-last: of each place of the window the channels of each tap, in words of 4 of them, as int8.
+ * Unsigned bytes become signed by @flip of each word, which takes 128 off; what lies outside the image is @zero.
+ */
+struct sl_own_im2col {
+        uint32_t *out;
+        const uint32_t *in;
+        uint32_t words, flip, zero;                             /* of the output */
+        struct sl_own_divisor channels, kernel[SL_OWN_SPATIAL]; /* words of a pixel; sizes of the window */
+        struct sl_own_window window;
+};
+
+/*
+ * scale * (sum + bias) + addend, through a function, over y_scale, and y_zero more. Channels are the innermost dimension. Sums are
+ * float32, or int32 to which x_zero times the total of the channel's weights is still to be taken off.
+ */
 struct sl_own_settle {
         void *out;
-        const float *sums, *scales;
-        const int32_t *bias; /* may be NULL */
-        const void *addend;  /* so may this */
-        uint32_t elements, scale_step, addend_dtype, y_dtype, active;
-        int32_t addend_zero, y_zero;
+        const void *sums;
+        const float *scales;
+        const int32_t *totals; /* NULL: nothing is to be taken off */
+        const int32_t *bias;   /* may be NULL */
+        const void *addend;    /* so may this */
+        uint32_t elements, scale_step, sums_dtype, addend_dtype, y_dtype, active;
+        int32_t x_zero, addend_zero, y_zero;
         double addend_scale, y_scale;
         struct sl_own_divisor channels;
         struct sl_own_step activation;

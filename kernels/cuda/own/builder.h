@@ -99,9 +99,12 @@ bool sl_own_runs(uint32_t op);
 /* See sl_cuda_own_plan_finish(). */
 int sl_own_build_finish(struct sl_own_builder *builder, const struct sl_node_desc *node, int bias_axis);
 
-/* See sl_cuda_own_plan_shift(), sl_cuda_own_plan_settle(). */
+/* See sl_cuda_own_plan_shift() and those beside it. */
 int sl_own_build_shift(struct sl_own_builder *builder, const struct sl_node_desc *node);
 int sl_own_build_settle(struct sl_own_builder *builder, const struct sl_node_desc *node);
+int sl_own_build_int8_image(struct sl_own_builder *builder, const struct sl_node_desc *node);
+int sl_own_build_int8_rows(struct sl_own_builder *builder, const struct sl_node_desc *node);
+int sl_own_build_int8_settle(struct sl_own_builder *builder, const struct sl_node_desc *node);
 
 /* The window of a convolution or a pool over input 0; -ENOTSUP: it reaches too far. */
 struct sl_own_window;

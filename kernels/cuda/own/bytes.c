@@ -151,12 +151,85 @@ int sl_own_build_shift(struct sl_own_builder *builder, const struct sl_node_desc
         return 0;
 }
 
+/* What x's zero point is where its bytes are int8. */
+static int32_t signed_zero(const struct sl_node_desc *node)
+{
+        return (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0) - (node->inputs[0].dtype == SL_DTYPE_U8 ? 128 : 0);
+}
+
+/* Rows are places of a window of one tap. */
+static void read_rows(const struct sl_node_desc *node, struct sl_own_window *ret_window)
+{
+        const struct sl_shape *x = &node->inputs[0].shape;
+        uint64_t rows = sl_shape_elements(x) / (uint64_t)x->dims[x->rank - 1];
+
+        for (uint32_t d = 0; d < SL_OWN_SPATIAL; d++) {
+                ret_window->out_size[d] = sl_own_divide_by(1);
+                ret_window->in_size[d] = ret_window->kernel[d] = ret_window->stride[d] = ret_window->dilation[d] = 1;
+                ret_window->pad_begin[d] = ret_window->pad_end[d] = 0;
+        }
+        ret_window->in_size[SL_OWN_SPATIAL - 1] = (int32_t)rows;
+        ret_window->out_size[SL_OWN_SPATIAL - 1] = sl_own_divide_by(rows);
+}
+
+/* The image, with its padding where that is not 0: a window of one tap goes over all of it. */
+static void widen_window(struct sl_own_window *window, bool padded)
+{
+        for (uint32_t d = 0; d < SL_OWN_SPATIAL; d++) {
+                window->kernel[d] = window->stride[d] = window->dilation[d] = 1;
+                if (!padded)
+                        window->pad_begin[d] = window->pad_end[d] = 0;
+                window->out_size[d] = sl_own_divide_by((uint64_t)(window->in_size[d] + window->pad_begin[d] + window->pad_end[d]));
+        }
+}
+
+static int add_im2col(struct sl_own_builder *builder, const struct sl_node_desc *node, bool image)
+{
+        const struct sl_shape *x = &node->inputs[0].shape;
+        bool conv = node->op == SL_OP_QUANTIZED_CONV;
+        uint64_t channels = (uint64_t)x->dims[conv ? 1 : x->rank - 1], words;
+        struct sl_own_im2col a = {.flip = node->inputs[0].dtype == SL_DTYPE_U8 ? 0x80808080u : 0,
+                .zero = (uint8_t)signed_zero(node) * 0x01010101u,
+                .channels = sl_own_divide_by(channels / 4)};
+        struct sl_own_launch *launch;
+
+        if (!is_byte(node->inputs[0].dtype) || channels % 4 || (conv && sl_own_window_read(node, &a.window)))
+                return -ENOTSUP;
+        if (!conv)
+                read_rows(node, &a.window);
+        else if (image)
+                widen_window(&a.window, signed_zero(node) != 0);
+        words = channels / 4 * (conv ? (uint64_t)x->dims[0] : 1);
+        for (uint32_t d = 0; d < SL_OWN_SPATIAL && words <= INT32_MAX; d++) {
+                a.kernel[d] = sl_own_divide_by((uint64_t)a.window.kernel[d]);
+                words *= (uint64_t)a.window.kernel[d] * a.window.out_size[d].divisor;
+        }
+        if (words > INT32_MAX)
+                return -ENOTSUP;
+        a.words = (uint32_t)words;
+        launch = sl_own_add(builder, SL_OWN_KERNEL_im2col, &a, sizeof(a), a.words);
+        sl_own_slot(launch, offsetof(struct sl_own_im2col, out), SL_OWN_OUTPUT, 0, 0);
+        sl_own_slot(launch, offsetof(struct sl_own_im2col, in), SL_OWN_INPUT, 0, 0);
+        return 0;
+}
+
+int sl_own_build_int8_image(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        return add_im2col(builder, node, true);
+}
+
+int sl_own_build_int8_rows(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        return add_im2col(builder, node, false);
+}
+
 static struct sl_own_settle settle_of(const struct sl_node_desc *node)
 {
         const struct sl_tensor *y = &node->outputs[0];
         uint32_t channel = node->op == SL_OP_QUANTIZED_CONV ? 1 : y->shape.rank - 1;
         struct sl_own_settle a = {.elements = (uint32_t)sl_shape_elements(&y->shape),
                 .scale_step = node->inputs[2].shape.dims[0] != 1,
+                .sums_dtype = SL_DTYPE_F32,
                 .addend_dtype = node->inputs[node->n_inputs - 1].dtype,
                 .y_dtype = y->dtype,
                 .addend_zero = (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_ADDEND_ZERO, 0),
@@ -169,23 +242,38 @@ static struct sl_own_settle settle_of(const struct sl_node_desc *node)
         return a;
 }
 
-int sl_own_build_settle(struct sl_own_builder *builder, const struct sl_node_desc *node)
+/* Of sums of that type, which are one input more. */
+static int add_settling(struct sl_own_builder *builder, const struct sl_node_desc *node, uint32_t sums_dtype)
 {
         bool residual = node->epilogue.has_residual != 0;
-        const struct sl_own_settle a = settle_of(node);
+        struct sl_own_settle a = settle_of(node);
         const struct sl_tensor *addend = &node->inputs[node->n_inputs - 1];
         struct sl_own_launch *launch;
 
         if ((!is_byte(a.y_dtype) && a.y_dtype != SL_DTYPE_F32) || node->inputs[1].dtype != SL_DTYPE_I8 ||
                 node->epilogue.activation > SL_ACT_ELU || (residual && addend->layout != node->outputs[0].layout))
                 return -ENOTSUP;
+        a.sums_dtype = sums_dtype;
+        a.x_zero = signed_zero(node);
         launch = sl_own_add(builder, SL_OWN_KERNEL_settle, &a, sizeof(a), a.elements);
         sl_own_slot(launch, offsetof(struct sl_own_settle, out), SL_OWN_OUTPUT, 0, 0);
         sl_own_slot(launch, offsetof(struct sl_own_settle, sums), SL_OWN_INPUT, node->n_inputs, 0);
         sl_own_slot(launch, offsetof(struct sl_own_settle, scales), SL_OWN_INPUT, 2, 0);
+        if (sums_dtype == SL_DTYPE_I32 && a.x_zero)
+                sl_own_slot(launch, offsetof(struct sl_own_settle, totals), SL_OWN_INPUT, node->n_inputs + 1, 0);
         if (node->n_inputs - residual > 3 && node->inputs[3].dtype != SL_DTYPE_NONE)
                 sl_own_slot(launch, offsetof(struct sl_own_settle, bias), SL_OWN_INPUT, 3, 0);
         if (residual)
                 sl_own_slot(launch, offsetof(struct sl_own_settle, addend), SL_OWN_INPUT, node->n_inputs - 1, 0);
         return 0;
+}
+
+int sl_own_build_settle(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        return add_settling(builder, node, SL_DTYPE_F32);
+}
+
+int sl_own_build_int8_settle(struct sl_own_builder *builder, const struct sl_node_desc *node)
+{
+        return add_settling(builder, node, SL_DTYPE_I32);
 }

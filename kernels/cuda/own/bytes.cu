@@ -70,6 +70,48 @@ SL_KERNEL(shift, sl_own_shift)
                 a.out[i] = (float)(load_integer(a.in, i, a.dtype) - a.zero);
 }
 
+/* The pixel that a word of the output is of; -1: it lies outside the image. */
+static __device__ int32_t pixel_of(const sl_own_im2col &a, uint32_t i)
+{
+        const sl_own_window &w = a.window;
+        int32_t at[SL_OWN_SPATIAL], pixel = 0;
+        uint32_t tap[SL_OWN_SPATIAL];
+
+        for (int d = SL_OWN_SPATIAL - 1; d >= 0; d--) {
+                tap[d] = i;
+                i = divide(&tap[d], a.kernel[d]);
+        }
+        for (int d = SL_OWN_SPATIAL - 1; d >= 0; d--) {
+                uint32_t place = i;
+
+                i = divide(&place, w.out_size[d]);
+                at[d] = (int32_t)place * w.stride[d] - w.pad_begin[d] + (int32_t)tap[d] * w.dilation[d];
+                if (at[d] < 0 || at[d] >= w.in_size[d])
+                        return -1;
+        }
+        pixel = (int32_t)i;
+        for (int d = 0; d < SL_OWN_SPATIAL; d++)
+                pixel = pixel * w.in_size[d] + at[d];
+        return pixel;
+}
+
+SL_KERNEL(im2col, sl_own_im2col)
+{
+        for (uint32_t i = thread_first(); i < a.words; i += thread_step()) {
+                uint32_t word = i, rest = divide(&word, a.channels);
+                int32_t pixel = pixel_of(a, rest);
+
+                a.out[i] = pixel < 0 ? a.zero : a.in[(uint32_t)pixel * a.channels.divisor + word] ^ a.flip;
+        }
+}
+
+static __device__ double sum_of(const sl_own_settle &a, uint32_t i, uint32_t channel)
+{
+        if (a.sums_dtype == SL_DTYPE_F32)
+                return rint((double)static_cast<const float *>(a.sums)[i]);
+        return (double)(static_cast<const int32_t *>(a.sums)[i] - (a.totals ? (int64_t)a.x_zero * a.totals[channel] : 0));
+}
+
 /* In float64 as far as it goes: what is rounded once must not depend on how. */
 SL_KERNEL(settle, sl_own_settle)
 {
@@ -78,7 +120,7 @@ SL_KERNEL(settle, sl_own_settle)
                 double value;
 
                 divide(&channel, a.channels);
-                value = (double)a.scales[channel * a.scale_step] * (rint((double)a.sums[i]) + (a.bias ? a.bias[channel] : 0));
+                value = (double)a.scales[channel * a.scale_step] * (sum_of(a, i, channel) + (a.bias ? a.bias[channel] : 0));
                 if (a.addend && a.addend_dtype == SL_DTYPE_F32)
                         value += static_cast<const float *>(a.addend)[i];
                 else if (a.addend)

@@ -87,6 +87,7 @@
         X(bytes, dequantize, struct sl_own_quantize)                                                                               \
         X(bytes, quantized_add, struct sl_own_quantized_add)                                                                       \
         X(bytes, shift, struct sl_own_shift)                                                                                       \
+        X(bytes, im2col, struct sl_own_im2col)                                                                                     \
         X(bytes, settle, struct sl_own_settle)                                                                                     \
         X(bytes, dynamic_range, struct sl_own_dynamic_quantize)                                                                    \
         X(bytes, dynamic_quantize, struct sl_own_dynamic_quantize)                                                                 \

@@ -90,6 +90,16 @@ int sl_cuda_own_plan_turns(const struct sl_node_desc *node, struct sl_own_plan *
 int sl_cuda_own_plan_shift(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
 int sl_cuda_own_plan_settle(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
 
+/*
+ * The same where the sums are those of int8, for which channels are multiples of 4: input 0 as int8 to output 0, uint8 less 128,
+ * with the padding of a convolution where that is not 0 (it is the zero point); or as rows, those of its windows [n, places, taps,
+ * channels]; and the result, from int32 sums and, behind them, the total of each channel's weights, by which the zero point is
+ * taken off.
+ */
+int sl_cuda_own_plan_int8_image(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
+int sl_cuda_own_plan_int8_rows(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
+int sl_cuda_own_plan_int8_settle(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
+
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan);
 
 /* The kernels of this build, loaded into the device that is current. */

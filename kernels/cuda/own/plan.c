@@ -155,6 +155,21 @@ int sl_cuda_own_plan_settle(const struct sl_node_desc *node, struct sl_own_plan 
         return plan_part(node, sl_own_build_settle, ret_plan);
 }
 
+int sl_cuda_own_plan_int8_image(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        return plan_part(node, sl_own_build_int8_image, ret_plan);
+}
+
+int sl_cuda_own_plan_int8_rows(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        return plan_part(node, sl_own_build_int8_rows, ret_plan);
+}
+
+int sl_cuda_own_plan_int8_settle(const struct sl_node_desc *node, struct sl_own_plan *ret_plan)
+{
+        return plan_part(node, sl_own_build_int8_settle, ret_plan);
+}
+
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan)
 {
         free(plan->launches);

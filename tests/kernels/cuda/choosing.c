@@ -89,17 +89,18 @@ static void open_convolutions(void)
         open_plan(network_apply(&net, SL_OP_RELU, network_conv(&net, value, 8, 8, 3, 1, 1)));
 }
 
-/* Of bytes, with 64 filters over 64 channels. */
-static uint32_t convolve_bytes(void)
+/* Of bytes, with so many filters over 64 channels: multiples of 4 are products of int8. */
+#define FILTERS 62
+static uint32_t convolve_bytes(int64_t filters)
 {
-        const struct sl_tensor tensor = {.dtype = SL_DTYPE_I8, .shape = {4, {64, 64, 3, 3}}};
+        const struct sl_tensor tensor = {.dtype = SL_DTYPE_I8, .shape = {4, {filters, 64, 3, 3}}};
         uint32_t x = network_input(&net, SL_DTYPE_U8, DIMS(SL_DIM_BATCH, 64, 3, 3)), weights;
         int8_t *data = sl_graph_alloc(net.graph, sl_tensor_bytes(&tensor));
 
         cr_assert_not_null(data);
         memset(data, 1, sl_tensor_bytes(&tensor));
         cr_assert_eq(sl_graph_add_constant(net.graph, "bytes", &tensor, data, &weights), 0);
-        return network_node(&net, SL_OP_QUANTIZED_CONV, VALUES(x, weights, network_scales(&net, DIMS(64))),
+        return network_node(&net, SL_OP_QUANTIZED_CONV, VALUES(x, weights, network_scales(&net, DIMS(filters))),
                 ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}}, {SL_ATTR_TO, 0, {SL_DTYPE_F32}}));
 }
 
@@ -108,7 +109,7 @@ static uint32_t convolve_floats(void)
 {
         uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64, 3, 3));
 
-        return network_node(&net, SL_OP_CONV, VALUES(x, network_weights(&net, DIMS(64, 64, 3, 3))),
+        return network_node(&net, SL_OP_CONV, VALUES(x, network_weights(&net, DIMS(FILTERS, 64, 3, 3))),
                 ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}}));
 }
 
@@ -304,7 +305,7 @@ static void expect_engines_of_bytes_and_floats(bool compiles, int64_t of_bytes, 
         uint32_t n, n_bytes = 0;
         void *data;
 
-        network_output(&net, convolve_bytes());
+        network_output(&net, convolve_bytes(FILTERS));
         open_plan(convolve_floats());
         compute(chooser);
         n = read_sorted(chooser, &data, choices);
@@ -339,10 +340,55 @@ Test(choosing, has_room_for_filters_as_they_lie)
         struct sl_cuda_chooser_options options = asked(true, false);
         struct sl_cuda_chooser *chooser = new_chooser(&options);
 
-        open_plan(convolve_bytes());
+        open_plan(convolve_bytes(FILTERS));
         compute(chooser);
-        cr_expect_geq(lent_bytes, 64 * 64 * 3 * 3 * sizeof(float));
+        cr_expect_geq(lent_bytes, FILTERS * 64 * 3 * 3 * sizeof(float));
         sl_cuda_chooser_free(chooser);
+}
+
+/* What was chosen for a convolution of int8: nodes' choices have no algorithm, those of a product within have one. */
+static void expect_int8_way(bool compiles, uint32_t way, int64_t engine)
+{
+        struct sl_cuda_chooser_options options = asked(true, compiles);
+        struct sl_cuda_chooser *chooser = new_chooser(&options);
+        struct sl_gpu_choice choices[8];
+        uint32_t n, n_nodes = 0;
+        void *data;
+
+        open_plan(convolve_bytes(64));
+        compute(chooser);
+        n = read_sorted(chooser, &data, choices);
+        for (uint32_t i = 0; i < n; i++) {
+                if (choices[i].has_algorithm)
+                        continue;
+                n_nodes++;
+                cr_expect_gt(choices[i].ns, 0);
+                cr_expect_eq(choices[i].way, way, "way %u", choices[i].way);
+                if (choices[i].text)
+                        cr_expect_eq(engine_of(&choices[i]), engine, "engine %d", (int)engine_of(&choices[i]));
+                else
+                        cr_expect_eq(way, SL_CUDA_WAY_INT8_ROWS);
+        }
+        cr_expect_eq(n_nodes, sl_plan_info(plan)->n_batches);
+        free(data);
+        sl_cuda_chooser_free(chooser);
+}
+
+Test(choosing, takes_rows_for_int8_where_the_product_is_faster)
+{
+        expect_int8_way(false, SL_CUDA_WAY_INT8_ROWS, 0);
+}
+
+Test(choosing, takes_an_engine_for_int8_where_there_is_no_product)
+{
+        fake_libraries.lacks_products = true;
+        expect_int8_way(false, SL_CUDA_WAY_INT8_CONVOLUTION, FAKE_ENGINE_TENSORS);
+}
+
+Test(choosing, takes_engines_that_are_compiled_at_run_time_for_int8_too)
+{
+        fake_libraries.lacks_products = true;
+        expect_int8_way(true, SL_CUDA_WAY_INT8_CONVOLUTION, FAKE_ENGINE_COMPILED);
 }
 
 /* ---- the second start ---- */
@@ -382,7 +428,13 @@ Test(choosing, of_convolutions_is_not_done_again_by_who_has_the_file)
 
 Test(choosing, of_bytes_is_not_done_again_by_who_has_the_file)
 {
-        open_plan(convolve_bytes());
+        open_plan(convolve_bytes(FILTERS));
+        expect_second_start_asks_nothing();
+}
+
+Test(choosing, of_rows_of_int8_is_not_done_again_by_who_has_the_file)
+{
+        open_plan(convolve_bytes(64));
         expect_second_start_asks_nothing();
 }
 
@@ -557,6 +609,18 @@ Test(choosing, of_another_way_is_done_again)
 {
         open_convolutions();
         damage_and_compute(damage_way);
+}
+
+/* A product's row has no text, and becomes one of cuDNN's. */
+static void damage_way_of_rows(struct sl_gpu_choice *choice)
+{
+        choice->way = choice->has_algorithm ? choice->way : SL_CUDA_WAY_INT8_CONVOLUTION;
+}
+
+Test(choosing, of_cudnn_without_a_text_is_done_again)
+{
+        open_plan(convolve_bytes(64));
+        damage_and_compute(damage_way_of_rows);
 }
 
 Test(choosing, that_wants_more_scratch_than_there_is_is_done_again)

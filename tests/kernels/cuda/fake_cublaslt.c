@@ -12,6 +12,8 @@ struct desc {
         cublasLtEpilogue_t epilogue;
         const void *bias;
         int64_t bias_step;
+        cublasComputeType_t compute;
+        cudaDataType_t scale;
 };
 
 static void *make(size_t bytes)
@@ -40,8 +42,11 @@ static cublasStatus_t CUBLASWINAPI destroy(cublasLtHandle_t handle)
 
 static cublasStatus_t CUBLASWINAPI desc_create(cublasLtMatmulDesc_t *ret_desc, cublasComputeType_t type, cudaDataType_t scale)
 {
-        (void)type, (void)scale;
-        *ret_desc = make(sizeof(struct desc));
+        struct desc *desc = make(sizeof(*desc));
+
+        desc->compute = type;
+        desc->scale = scale;
+        *ret_desc = (cublasLtMatmulDesc_t)desc;
         return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -120,13 +125,27 @@ static cublasStatus_t CUBLASWINAPI preference_set(
         return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Products of int8 want int32 everywhere else, a turned first matrix, and multiples of 4. */
+static bool is_possible(
+        const struct desc *desc, const struct fake_matrix *a, const struct fake_matrix *b, const struct fake_matrix *d)
+{
+        if (a->type != CUDA_R_8I)
+                return desc->compute != CUBLAS_COMPUTE_32I && desc->scale == CUDA_R_32F;
+        return b->type == CUDA_R_8I && d->type == CUDA_R_32I && desc->compute == CUBLAS_COMPUTE_32I && desc->scale == CUDA_R_32I &&
+               desc->a == CUBLAS_OP_T && desc->b == CUBLAS_OP_N && a->rows % 4 == 0 && a->row % 4 == 0 && b->row % 4 == 0 &&
+               d->rows % 4 == 0 && d->row % 4 == 0;
+}
+
 static cublasStatus_t CUBLASWINAPI heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
         cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
         int room, cublasLtMatmulHeuristicResult_t *results, int *ret_found)
 {
-        (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference;
+        (void)handle, (void)c, (void)preference;
         fake_libraries.n_asked++;
         *ret_found = 0;
+        if (!is_possible((const struct desc *)desc, (const struct fake_matrix *)a, (const struct fake_matrix *)b,
+                    (const struct fake_matrix *)d))
+                return CUBLAS_STATUS_NOT_SUPPORTED;
         while (!fake_libraries.lacks_products && *ret_found < room && *ret_found < FAKE_ALGORITHM_LAST) {
                 results[*ret_found] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = WORKSPACE, .state = CUBLAS_STATUS_SUCCESS};
                 results[*ret_found].algo.data[0] = FAKE_ALGORITHM_FIRST + (uint64_t)*ret_found;
@@ -171,8 +190,8 @@ static cublasStatus_t CUBLASWINAPI matmul(cublasLtHandle_t handle, cublasLtMatmu
                 .turn_a = desc->a == CUBLAS_OP_T,
                 .turn_b = desc->b == CUBLAS_OP_T,
                 .epilogue = desc->epilogue ? desc->epilogue : CUBLASLT_EPILOGUE_DEFAULT,
-                .alpha = *(const float *)alpha,
-                .beta = *(const float *)beta,
+                .alpha = desc->scale == CUDA_R_32I ? (float)*(const int32_t *)alpha : *(const float *)alpha,
+                .beta = desc->scale == CUDA_R_32I ? (float)*(const int32_t *)beta : *(const float *)beta,
                 .bias_step = desc->bias_step,
                 .at_a = a,
                 .at_b = b,
@@ -188,6 +207,7 @@ static cublasStatus_t CUBLASWINAPI matmul(cublasLtHandle_t handle, cublasLtMatmu
         p.algorithm = algo->data[0];
         if (!fake_cuda_is_device((CUdeviceptr)(uintptr_t)workspace, workspace_bytes))
                 return CUBLAS_STATUS_INVALID_VALUE;
+        fake_libraries.n_int8 += p.a.type == CUDA_R_8I;
         fake_libraries_launch(FAKE_MULTIPLY, &p, (CUstream)stream);
         return CUBLAS_STATUS_SUCCESS;
 }

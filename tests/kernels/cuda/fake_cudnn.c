@@ -179,6 +179,9 @@ static void read_forward(const struct descriptor *operation, struct fake_convolu
         const int64_t *dilations = setting(window, CUDNN_ATTR_CONVOLUTION_DILATIONS);
 
         c->type = *(const cudnnDataType_t *)setting(x, CUDNN_ATTR_TENSOR_DATA_TYPE);
+        c->w_type = *(const cudnnDataType_t *)setting(w, CUDNN_ATTR_TENSOR_DATA_TYPE);
+        c->y_type = *(const cudnnDataType_t *)setting(y, CUDNN_ATTR_TENSOR_DATA_TYPE);
+        c->sums = *(const cudnnDataType_t *)setting(window, CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
         memcpy(c->x, dims_of(x), sizeof(c->x));
         memcpy(c->w, dims_of(w), sizeof(c->w));
         memcpy(c->y, dims_of(y), sizeof(c->y));
@@ -198,6 +201,15 @@ static void read_pointwise(const struct descriptor *operation, struct fake_convo
         c->relu |= *(const cudnnPointwiseMode_t *)setting(function, CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_RELU_FWD;
         c->bias |= number && *number == SL_CUDNN_BIAS;
         c->residual |= number && *number == SL_CUDNN_RESIDUAL;
+}
+
+/* Products of int8 are by int8, and int32; channels and filters are multiples of 4. */
+static bool is_possible(const struct fake_convolution *c)
+{
+        if (c->type != CUDNN_DATA_INT8)
+                return c->w_type == c->type && c->sums == CUDNN_DATA_FLOAT;
+        return c->w_type == CUDNN_DATA_INT8 && c->y_type == CUDNN_DATA_INT32 && c->sums == CUDNN_DATA_INT32 && c->x[1] % 4 == 0 &&
+               c->w[0] % 4 == 0;
 }
 
 static void read_graph(const struct descriptor *graph, struct fake_convolution *c)
@@ -278,7 +290,7 @@ static cudnnStatus_t get_choices(const struct descriptor *heuristic, int64_t roo
         fake_libraries.n_asked++;
         read_graph(graph, &c);
         *ret_count = 0;
-        if (fake_libraries.lacks_all || (fake_libraries.lacks_epilogues && (c.bias || c.residual || c.relu)))
+        if (fake_libraries.lacks_all || !is_possible(&c) || (fake_libraries.lacks_epilogues && (c.bias || c.residual || c.relu)))
                 return CUDNN_STATUS_SUCCESS;
         for (size_t i = 0; i < ENGINES; i++) {
                 if (engines[i].mode != *mode || (values && *ret_count == room))
@@ -381,6 +393,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan
                 return CUDNN_STATUS_EXECUTION_FAILED;
         for (int64_t i = 0; i < n; i++)
                 c.operands[numbers[i]] = pointers[i];
+        fake_libraries.n_int8 += c.type == CUDNN_DATA_INT8;
         fake_libraries_launch(FAKE_CONVOLVE, &c, *(CUstream *)handle);
         return CUDNN_STATUS_SUCCESS;
 }

@@ -28,6 +28,7 @@ struct fake_libraries_control {
         uint64_t epilogue_ns; /* what a convolution takes more with one */
         uint32_t n_compiled;  /* plans that were compiled at run time; theirs */
         uint32_t n_asked;     /* heuristics; the same */
+        uint32_t n_int8;      /* convolutions and products of int8 that were launched; the same */
 };
 
 /*

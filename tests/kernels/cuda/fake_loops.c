@@ -5,11 +5,15 @@
 
 static uint32_t dtype_of_cudnn(int64_t type)
 {
+        if (type == CUDNN_DATA_INT8)
+                return SL_DTYPE_I8;
         return type == CUDNN_DATA_HALF ? SL_DTYPE_F16 : type == CUDNN_DATA_BFLOAT16 ? SL_DTYPE_BF16 : SL_DTYPE_F32;
 }
 
 static uint32_t dtype_of_cuda(cudaDataType_t type)
 {
+        if (type == CUDA_R_8I || type == CUDA_R_32I)
+                return type == CUDA_R_8I ? SL_DTYPE_I8 : SL_DTYPE_I32;
         return type == CUDA_R_16F ? SL_DTYPE_F16 : type == CUDA_R_16BF ? SL_DTYPE_BF16 : SL_DTYPE_F32;
 }
 
@@ -41,7 +45,7 @@ static double sum_window(const struct fake_convolution *v, uint32_t dtype, const
 static void convolve(const struct fake_cuda_launch *launch, const void *argument)
 {
         const struct fake_convolution *v = argument;
-        uint32_t dtype = dtype_of_cudnn(v->type);
+        uint32_t dtype = dtype_of_cudnn(v->type), y_dtype = dtype == SL_DTYPE_I8 ? SL_DTYPE_I32 : dtype;
         int64_t at[4];
 
         (void)launch;
@@ -58,7 +62,7 @@ static void convolve(const struct fake_cuda_launch *launch, const void *argument
                                                 sum += sl_ref_load(v->operands[SL_CUDNN_BIAS], at[1], dtype);
                                         if (v->relu && sum < 0)
                                                 sum = 0;
-                                        sl_ref_store(v->operands[SL_CUDNN_Y], there, dtype, sum);
+                                        sl_ref_store(v->operands[SL_CUDNN_Y], there, y_dtype, sum);
                                 }
 }
 

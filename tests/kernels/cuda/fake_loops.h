@@ -12,7 +12,8 @@
 enum { FAKE_CONVOLVE, FAKE_MULTIPLY };
 
 struct fake_convolution {
-        int64_t type, x[4], w[4], y[4], pad[2], stride[2], dilation[2], bias, residual, relu, engine;
+        int64_t type, w_type, y_type, sums; /* the last three are not in the text of a plan */
+        int64_t x[4], w[4], y[4], pad[2], stride[2], dilation[2], bias, residual, relu, engine;
         void *operands[SL_CUDNN_HIDDEN + 8]; /* by enum sl_cudnn_operand */
 };
 

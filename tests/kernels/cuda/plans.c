@@ -64,6 +64,12 @@ static void check_plan(const char *network, const struct sl_cudnn_convolution *c
         sl_cudnn_plan_deinit(&plan);
 }
 
+/* Of cuDNN: others are computed as float32, products by cuBLASLt. */
+static bool is_of_int8(const struct sl_cudnn_convolution *convolution)
+{
+        return convolution->groups == 1 && convolution->channels % 4 == 0 && convolution->filters % 4 == 0;
+}
+
 static void check_zoo(cudnnDataType_t type, bool residual, int64_t batch, struct tally *tally)
 {
         static const struct {
@@ -85,13 +91,16 @@ static void check_zoo(cudnnDataType_t type, bool residual, int64_t batch, struct
 
         for (size_t i = 0; i < sizeof(convolutions) / sizeof(convolutions[0]); i++) {
                 const int64_t *v = convolutions[i].v;
-                const struct sl_cudnn_convolution convolution = {type, batch, v[0], v[1], v[2], v[3], v[14], {v[4], v[5]},
-                        {v[6], v[7]}, {v[8], v[9]}, {v[10], v[11]}, {v[12], v[13]}, .has_bias = true, .has_residual = residual,
-                        .has_relu = true};
+                struct sl_cudnn_convolution convolution = {type, batch, v[0], v[1], v[2], v[3], v[14], {v[4], v[5]}, {v[6], v[7]},
+                        {v[8], v[9]}, {v[10], v[11]}, {v[12], v[13]}, .has_bias = true, .has_residual = residual, .has_relu = true};
 
+                if (type == CUDNN_DATA_INT8)
+                        convolution = sl_cudnn_bare(&convolution);
+                if (type == CUDNN_DATA_INT8 && !is_of_int8(&convolution))
+                        continue;
                 check_plan(convolutions[i].network, &convolution, false, tally);
         }
-        for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
+        for (size_t i = 0; i < sizeof(products) / sizeof(products[0]) && type != CUDNN_DATA_INT8; i++) {
                 const int64_t *v = products[i].v;
                 const struct sl_cudnn_convolution product = sl_cudnn_product(type, batch * v[0], v[1], v[2]);
 
@@ -125,6 +134,18 @@ Test(plans, of_the_zoo_in_bfloat_sixteen_are_found_and_load_again)
         check_zoo(CUDNN_DATA_BFLOAT16, true, 1, &tally);
         cr_assert_eq(tally.refused, 0);
         cr_assert_eq(tally.whole, tally.planned);
+        end();
+}
+
+Test(plans, of_the_zoo_in_int_eight_are_found_and_load_again)
+{
+        struct tally tally = {0};
+
+        if (!start(&sl_cuda_figures_h200))
+                return;
+        check_zoo(CUDNN_DATA_INT8, false, 8, &tally);
+        cr_assert_gt(tally.planned, 200);
+        cr_assert_eq(tally.refused, 0);
         end();
 }
 
