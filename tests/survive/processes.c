@@ -218,25 +218,6 @@ Test(processes, a_worker_killed_at_any_moment_fails_what_it_had_and_comes_back)
         free(back_ns);
 }
 
-/* The digits' network of residual blocks in int8, under two names. */
-static void add_int8_models(void)
-{
-        char command[1024];
-
-        snprintf(command, sizeof(command),
-                "'%s' quantize '%s/models/resnet/1/model.onnx' --calibration '%s/test-images.f32' --samples 8 --method minmax "
-                "--max-loss 1 -o '%s/int8.onnx' "
-                ">/dev/null",
-                world.program, digits_folder(), digits_folder(), world.folder);
-        cr_assert_eq(system(command), 0, "%s", command);
-        for (uint32_t i = 0; i < 2; i++) {
-                snprintf(command, sizeof(command), "mkdir -p '%s/%s/1' && cp '%s/int8.onnx' '%s/%s/1/model.onnx'", world.repository,
-                        i ? "own" : "shared", world.folder, world.repository, i ? "own" : "shared");
-                cr_assert_eq(system(command), 0, "%s", command);
-        }
-        world_add_model_config(&world, "own", "isolation: process\n");
-}
-
 /* The output's numbers of all samples. */
 static void predict(struct guest *guest, float *ret_numbers)
 {
@@ -255,7 +236,8 @@ Test(processes, an_int8_model_is_computed_in_a_process_of_its_own_as_in_a_thread
         const char *const names[] = {"shared", "own"};
 
         cr_assert_not_null(numbers);
-        add_int8_models();
+        world_copy_int8_model(&world, "resnet", names[0], "");
+        world_copy_int8_model(&world, "resnet", names[1], "isolation: process\n");
         world_start(&world);
         for (uint32_t i = 0; i < 2; i++) {
                 struct guest guest;

@@ -101,6 +101,8 @@ void world_add_model(const struct world *world, const char *name, const void *by
 void world_add_model_config(const struct world *world, const char *name, const char *yaml);
 /* The network @of of the digits under another name, with a NAME/config.yaml of its own. */
 void world_copy_model(const struct world *world, const char *of, const char *name, const char *yaml);
+/* The same in int8, as the program under test quantizes it. */
+void world_copy_int8_model(const struct world *world, const char *of, const char *name, const char *yaml);
 void world_remove_model(const struct world *world, const char *name);
 
 /* $variable as a number, or @normal (a tenth of it, at least one, under sanitizers). */
