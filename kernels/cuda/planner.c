@@ -77,25 +77,30 @@ static void fill_candidates(const struct sl_node_desc *node, uint32_t first, con
         }
 }
 
-/*
- * A convolution of int8 as a product of rows: first where the rows are the pixels, else last. cuDNN names few engines for int8, of
- * which nothing says whether they use tensor cores; cuBLASLt's do.
- */
-static void add_rows(const struct sl_node_desc *node, struct sl_cuda_record *record)
+/* A candidate that is not cuDNN's, at place @at; behind the first only what does not want too much scratch. */
+static void add_candidate(const struct sl_node_desc *node, uint32_t way, uint32_t at, struct sl_cuda_record *record)
 {
-        uint32_t at = sl_cuda_int8_is_pointwise(node) ? 0 : record->n;
         struct sl_cuda_recipe recipe;
         uint64_t bytes;
 
-        if (record->n == SL_CUDA_CANDIDATES_MAX || sl_cuda_recipe_make(node, SL_CUDA_WAY_INT8_ROWS, 0, false, &recipe) < 0)
+        if (record->n == SL_CUDA_CANDIDATES_MAX || sl_cuda_recipe_make(node, way, 0, false, &recipe) < 0)
                 return;
         bytes = sl_cuda_recipe_scratch(&recipe);
         sl_cuda_recipe_deinit(&recipe);
         if (at && bytes > SCRATCH_MAX)
                 return;
         memmove(&record->candidates[at + 1], &record->candidates[at], (record->n - at) * sizeof(record->candidates[0]));
-        record->candidates[at] = (struct sl_cuda_candidate){.way = SL_CUDA_WAY_INT8_ROWS};
+        record->candidates[at] = (struct sl_cuda_candidate){.way = way};
         record->n++;
+}
+
+/*
+ * A convolution of int8 as a product of rows: first where the rows are the pixels, else last. cuDNN names few engines for int8, of
+ * which nothing says whether they use tensor cores; cuBLASLt's do.
+ */
+static void add_rows(const struct sl_node_desc *node, struct sl_cuda_record *record)
+{
+        add_candidate(node, SL_CUDA_WAY_INT8_ROWS, sl_cuda_int8_is_pointwise(node) ? 0 : record->n, record);
 }
 
 /* Of the way that the record has so far. Its texts are those that planning has. */
@@ -160,6 +165,8 @@ static int provide(const struct sl_kernel_source *source, struct sl_provision *r
         struct sl_cuda_record record = {.n = 1, .candidates = {{.way = way}}};
         int r = sl_cuda_way_has_text(way) ? plan_convolution(source, &record, error) : 0;
 
+        if (way == SL_CUDA_WAY_FUSED_ATTENTION)
+                add_candidate(source->node, SL_CUDA_WAY_ATTENTION, 1, &record);
         if ((way == SL_CUDA_WAY_BYTES_PRODUCT || way == SL_CUDA_WAY_INT8_PRODUCT) &&
                 !sl_cuda_form_is(source->node, way, 1, source->packed ? &source->packed[1] : NULL))
                 return sl_error_set(error, ENOTSUP, "weights that are computed");
@@ -186,7 +193,14 @@ static int prepare(const struct sl_target *target, struct sl_error *error)
         return r;
 }
 
-/* Which of several candidates it will be is known on the device. */
+/* Which of them it will be is known on the device. */
+static const char *engine_of_several(uint32_t first)
+{
+        if (first == SL_CUDA_WAY_INT8_CONVOLUTION || first == SL_CUDA_WAY_INT8_ROWS)
+                return "cuDNN or cuBLASLt, own kernels";
+        return first == SL_CUDA_WAY_FUSED_ATTENTION ? "own kernels, perhaps cuBLASLt" : "cuDNN, perhaps own kernels behind it";
+}
+
 static const char *engine(const struct sl_blob *blob)
 {
         static const char *const engines[SL_CUDA_WAY_COUNT] = {
@@ -201,16 +215,15 @@ static const char *engine(const struct sl_blob *blob)
                 [SL_CUDA_WAY_INT8_CONVOLUTION] = "cuDNN, own kernels",
                 [SL_CUDA_WAY_INT8_ROWS] = "cuBLASLt, own kernels",
                 [SL_CUDA_WAY_INT8_PRODUCT] = "cuBLASLt, own kernels",
+                [SL_CUDA_WAY_FUSED_ATTENTION] = "own kernels",
         };
         struct sl_cuda_record record;
-        bool is_int8;
 
         if (sl_cuda_record_read(blob, &record, NULL) < 0)
                 return "";
-        is_int8 = record.candidates[0].way == SL_CUDA_WAY_INT8_CONVOLUTION || record.candidates[0].way == SL_CUDA_WAY_INT8_ROWS;
         for (uint32_t i = 1; i < record.n; i++)
                 if (record.candidates[i].way != record.candidates[0].way)
-                        return is_int8 ? "cuDNN or cuBLASLt, own kernels" : "cuDNN, perhaps own kernels behind it";
+                        return engine_of_several(record.candidates[0].way);
         return engines[record.candidates[0].way];
 }
 

@@ -68,8 +68,10 @@ enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
         if ((node->op == SL_OP_MATMUL || node->op == SL_OP_GEMM) && all_plain(node) && same_types(node) &&
                 sl_cuda_product_read(node, &product, &addend))
                 return SL_CUDA_WAY_PRODUCT;
-        if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && same_types(node) && sl_cuda_attention_fits(node))
-                return SL_CUDA_WAY_ATTENTION;
+        if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && same_types(node))
+                return sl_cuda_own_supports(node)     ? SL_CUDA_WAY_FUSED_ATTENTION
+                       : sl_cuda_attention_fits(node) ? SL_CUDA_WAY_ATTENTION
+                                                      : SL_CUDA_WAY_OWN;
         if (sl_cuda_quantized_fits(node))
                 return way_of_bytes(node);
         return sl_cuda_recurrent_fits(node) ? SL_CUDA_WAY_RECURRENT : SL_CUDA_WAY_OWN;
@@ -278,6 +280,7 @@ int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, u
 
         switch (way) {
         case SL_CUDA_WAY_OWN:
+        case SL_CUDA_WAY_FUSED_ATTENTION:
                 r = sl_cuda_recipe_own(&recipe, node, NULL);
                 break;
         case SL_CUDA_WAY_CONVOLUTION:

@@ -27,6 +27,7 @@ enum sl_cuda_way {
         SL_CUDA_WAY_INT8_CONVOLUTION, /* of bytes as int8 (int8.h) */
         SL_CUDA_WAY_INT8_ROWS,        /* such a convolution as a product of cuBLASLt */
         SL_CUDA_WAY_INT8_PRODUCT,
+        SL_CUDA_WAY_FUSED_ATTENTION, /* by an own kernel, which keeps no scores */
         SL_CUDA_WAY_COUNT,
 };
 

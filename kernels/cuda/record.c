@@ -68,18 +68,19 @@ static int read_header(const struct sl_blob *blob, struct header *header, struct
         return 0;
 }
 
-static bool is_convolution(uint32_t way)
+static bool may_be_of_several(uint32_t way)
 {
-        return sl_cuda_way_has_text(way) || way == SL_CUDA_WAY_INT8_ROWS;
+        return sl_cuda_way_has_text(way) || way == SL_CUDA_WAY_INT8_ROWS || way == SL_CUDA_WAY_ATTENTION ||
+               way == SL_CUDA_WAY_FUSED_ATTENTION;
 }
 
 /* @left: bytes that are left for texts. */
 static int check_row(const struct header *header, const struct row *row, uint64_t left, struct sl_error *error)
 {
-        if (row->way == SL_CUDA_WAY_OWN || row->way >= SL_CUDA_WAY_COUNT || (header->n > 1 && !is_convolution(row->way)))
+        if (row->way == SL_CUDA_WAY_OWN || row->way >= SL_CUDA_WAY_COUNT || (header->n > 1 && !may_be_of_several(row->way)))
                 return sl_error_set(error, EBADMSG,
-                        "the record of a kernel has way %u, below %d is one, and one of several is a convolution", row->way,
-                        SL_CUDA_WAY_COUNT);
+                        "the record of a kernel has way %u, below %d is one, and one of several is a convolution or attention",
+                        row->way, SL_CUDA_WAY_COUNT);
         if (row->workspace_bytes > WORKSPACE_MAX)
                 return sl_error_set(error, EBADMSG, "the record of a kernel wants %llu bytes of scratch, at most %llu are taken",
                         (unsigned long long)row->workspace_bytes, WORKSPACE_MAX);

@@ -26,7 +26,7 @@ struct sl_cuda_candidate {
 };
 
 struct sl_cuda_record {
-        uint32_t n; /* 1 or more; only of convolutions there are several */
+        uint32_t n; /* 1 or more; only of convolutions and attention there are several */
         struct sl_cuda_candidate candidates[SL_CUDA_CANDIDATES_MAX];
 };
 

@@ -459,6 +459,19 @@ struct sl_own_recurrent {
         struct sl_own_gate function[2][SL_OWN_GATE_FUNCTIONS]; /* of a direction */
 };
 
+/*
+ * starling.RowAttention (shape/attention.h). A task is 64 rows of queries of a head of a sample. Elements between rows, and of the
+ * first head's in a row, of queries, keys and values; strides of the mask along [batch, heads, rows, keys].
+ */
+struct sl_own_attention {
+        void *out;
+        const void *q, *k, *v, *mask; /* the mask may be NULL */
+        uint32_t tasks, rows, keys, depth, width, out_row, guard;
+        uint32_t row[3], first[3], mask_strides[4];
+        float scale;
+        struct sl_own_divisor tiles, heads;
+};
+
 /* The predictions of the members of an ensemble, [samples, classes] each, become one, always in the order of the members. */
 #define SL_OWN_MEMBERS_MAX 64
 struct sl_own_combine {

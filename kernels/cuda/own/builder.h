@@ -166,6 +166,7 @@ int sl_own_build_turns(struct sl_own_builder *builder, const struct sl_node_desc
         X(grid_sample)                                                                                                             \
         X(reverse_sequence)                                                                                                        \
         X(mean_variance)                                                                                                           \
+        X(row_attention)                                                                                                           \
         X(dynamic_quantize)
 #define X(name) int sl_own_plan_##name(struct sl_own_builder *builder, const struct sl_node_desc *node);
 SL_OWN_OPERATORS(X)

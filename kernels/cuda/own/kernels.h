@@ -5,7 +5,9 @@
  */
 #pragma once
 
-#define SL_OWN_FAMILIES(X) X(elementwise) X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes) X(recurrent) X(convolve)
+#define SL_OWN_FAMILIES(X)                                                                                                         \
+        X(elementwise)                                                                                                             \
+        X(movement) X(convert) X(lines) X(reduce) X(image) X(select) X(ensemble) X(bytes) X(recurrent) X(convolve) X(attention)
 
 /* family, kernel, its argument */
 #define SL_OWN_KERNELS(X)                                                                                                          \
@@ -95,6 +97,12 @@
         X(recurrent, recurrent_f32, struct sl_own_recurrent)                                                                       \
         X(recurrent, recurrent_f16, struct sl_own_recurrent)                                                                       \
         X(recurrent, recurrent_bf16, struct sl_own_recurrent)                                                                      \
+        X(attention, attention_f16_32, struct sl_own_attention)                                                                    \
+        X(attention, attention_f16_64, struct sl_own_attention)                                                                    \
+        X(attention, attention_f16_128, struct sl_own_attention)                                                                   \
+        X(attention, attention_bf16_32, struct sl_own_attention)                                                                   \
+        X(attention, attention_bf16_64, struct sl_own_attention)                                                                   \
+        X(attention, attention_bf16_128, struct sl_own_attention)                                                                  \
         X(convolve, convolve_f32, struct sl_own_convolve)                                                                          \
         X(convolve, convolve_f16, struct sl_own_convolve)                                                                          \
         X(convolve, convolve_bf16, struct sl_own_convolve)

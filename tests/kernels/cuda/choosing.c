@@ -113,6 +113,15 @@ static uint32_t convolve_floats(void)
                 ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}}));
 }
 
+/* Of two heads of 32 in bfloat16: queries, keys and values lie in one row. */
+static void open_attention(void)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_BF16, DIMS(SL_DIM_BATCH, 5, 192));
+
+        open_plan(network_node(&net, SL_OP_ROW_ATTENTION, VALUES(x, x, x),
+                ATTRS({SL_ATTR_GROUP, 0, {2}}, {SL_ATTR_SHAPE, 2, {32, 32}}, {SL_ATTR_STARTS, 3, {0, 64, 128}})));
+}
+
 static void open_product(void)
 {
         uint32_t value = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 32));
@@ -391,6 +400,28 @@ Test(choosing, takes_engines_that_are_compiled_at_run_time_for_int8_too)
         expect_int8_way(true, SL_CUDA_WAY_INT8_CONVOLUTION, FAKE_ENGINE_COMPILED);
 }
 
+/* The fake device's own kernels take no time. */
+Test(choosing, takes_fused_attention_where_products_take_longer)
+{
+        struct sl_cuda_chooser_options options = asked(true, false);
+        struct sl_cuda_chooser *chooser = new_chooser(&options);
+        struct sl_gpu_choice choices[8];
+        uint32_t n, n_nodes = 0;
+        void *data;
+
+        open_attention();
+        compute(chooser);
+        n = read_sorted(chooser, &data, choices);
+        for (uint32_t i = 0; i < n; i++) {
+                n_nodes += !choices[i].has_algorithm;
+                cr_expect(choices[i].has_algorithm || choices[i].way == SL_CUDA_WAY_FUSED_ATTENTION, "way %u", choices[i].way);
+        }
+        cr_expect_eq(n_nodes, sl_plan_info(plan)->n_batches);
+        cr_expect_gt(n, n_nodes, "the products of the other way were timed, too");
+        free(data);
+        sl_cuda_chooser_free(chooser);
+}
+
 /* ---- the second start ---- */
 
 static void expect_second_start_asks_nothing(void)
@@ -435,6 +466,12 @@ Test(choosing, of_bytes_is_not_done_again_by_who_has_the_file)
 Test(choosing, of_rows_of_int8_is_not_done_again_by_who_has_the_file)
 {
         open_plan(convolve_bytes(64));
+        expect_second_start_asks_nothing();
+}
+
+Test(choosing, of_attention_is_not_done_again_by_who_has_the_file)
+{
+        open_attention();
         expect_second_start_asks_nothing();
 }
 

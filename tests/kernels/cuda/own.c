@@ -10,6 +10,7 @@
 #include "node_bench.h"
 #include "own_device.h"
 #include "random_node.h"
+#include "shape/attention.h"
 #include "shape/recurrent.h"
 
 #include <math.h>
@@ -39,11 +40,14 @@ static struct data allocate(struct random *random, const struct sl_tensor *tenso
         return data;
 }
 
+/* Where one number that is none would make all results none. */
+static bool only_finite;
+
 static float random_float(struct random *random)
 {
         static const float rare[] = {0, -0.0f, 1, -1, 0.5f, 2, INFINITY, -INFINITY, NAN};
 
-        if (random_next(random, 40) == 0)
+        if (!only_finite && random_next(random, 40) == 0)
                 return rare[random_next(random, 9)];
         return (float)random_next(random, 1 << 16) / 8192.0f - 4;
 }
@@ -79,6 +83,23 @@ static void fill_lengths(struct random *random, const struct sl_node_desc *node,
                 return;
         for (int64_t i = 0; i < r.batch; i++)
                 lengths[i] = (int32_t)random_next(random, (uint32_t)r.steps + 1);
+}
+
+/* Keys that are masked for some queries; all of them for others, or a block and more of the first. */
+static void fill_mask(struct random *random, const struct sl_node_desc *node, uint16_t *mask)
+{
+        const struct sl_tensor *tensor = &node->inputs[SL_ATTENTION_MASK];
+        uint64_t keys = (uint64_t)tensor->shape.dims[3], rows = sl_shape_elements(&tensor->shape) / keys;
+        uint16_t masked = tensor->dtype == SL_DTYPE_F16 ? 0xfc00 : 0xff80;
+
+        for (uint64_t row = 0; row < rows; row++) {
+                uint32_t kind = (uint32_t)random_next(random, 6);
+                uint64_t end = kind == 0 ? keys : kind == 1 ? 70 : 0;
+
+                for (uint64_t key = 0; key < keys; key++)
+                        if (key < end || random_next(random, 5) == 0)
+                                mask[row * keys + key] = masked;
+        }
 }
 
 /* The same elements in another layout. */
@@ -237,6 +258,8 @@ static void expect_agreement(struct random *random, const struct sl_node_desc *n
                 fill(random, &node->inputs[i], want.inputs[i].at);
                 if (i == SL_RNN_LENGTHS)
                         fill_lengths(random, node, (int32_t *)(void *)want.inputs[i].at);
+                if (node->op == SL_OP_ROW_ATTENTION && i == SL_ATTENTION_MASK)
+                        fill_mask(random, node, (uint16_t *)(void *)want.inputs[i].at);
                 relayout(&node->inputs[i], want.inputs[i].at, &own->inputs[i], got.inputs[i].at);
         }
         run_on_ref(&want);
@@ -297,6 +320,7 @@ static void check_at_random(int64_t large, int enough)
         for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
                 int computed = 0;
 
+                only_finite = op == SL_OP_ROW_ATTENTION; /* a weight that is 0 as a half makes what is infinite none */
                 for (int i = 0; i < ROUNDS && computed < enough && sl_own_runs(op); i++) {
                         struct sl_node_desc node = random_node(&random, op);
 
@@ -419,6 +443,46 @@ Test(known_nodes, recurrent_layers_agree_with_ref)
                         .batch_first = i / 27};
                 struct sl_node_desc node = recurrent_node(&random, &layer);
 
+                expect_agreement(&random, &node, &node);
+        }
+}
+
+/* Queries, keys and values side by side in one tensor, or each in its own; a mask of any shape that goes. */
+static struct sl_node_desc attention_node(struct random *random, uint32_t dtype)
+{
+        int64_t batch = 1 + random_next(random, 2), heads = 1 + random_next(random, 3), depth = 8 * (1 + random_next(random, 16));
+        int64_t width = random_next(random, 2) ? depth : 8 * (1 + random_next(random, 16));
+        int64_t rows = 1 + random_next(random, 90), keys = random_next(random, 2) ? rows : 1 + random_next(random, 150), rest[3];
+        struct sl_node_desc node = bench_node(SL_OP_ROW_ATTENTION);
+        struct sl_error error = {""};
+
+        for (int i = 0; i < 3; i++) {
+                rest[i] = 8 * random_next(random, 3);
+                bench_input(&node, dtype, SHAPE(batch, i ? keys : rows, heads * (i == 2 ? width : depth) + rest[i]));
+        }
+        if (random_next(random, 2))
+                bench_input(&node, dtype,
+                        SHAPE(random_next(random, 2) ? batch : 1, random_next(random, 2) ? heads : 1,
+                                random_next(random, 2) ? rows : 1, random_next(random, 4) ? keys : 1));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, heads);
+        sl_attrs_set_ints(&node.attrs, SL_ATTR_SHAPE, (int64_t[]){depth, width}, 2);
+        sl_attrs_set_ints(&node.attrs, SL_ATTR_STARTS, rest, 3);
+        sl_attrs_set_float(&node.attrs, SL_ATTR_ALPHA, 1 / sqrt((double)depth));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_GUARD, only_finite && random_next(random, 2)); /* 0 times what is none is none */
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        return node;
+}
+
+/* Of heads that a kernel is made for and of others, with what is left of a block of rows and of keys. */
+Test(known_nodes, attention_of_halves_agrees_with_ref)
+{
+        struct random random = {.state = 21};
+
+        for (uint32_t i = 0; i < 40; i++) {
+                struct sl_node_desc node;
+
+                only_finite = i % 4 > 0;
+                node = attention_node(&random, i % 2 ? SL_DTYPE_F16 : SL_DTYPE_BF16);
                 expect_agreement(&random, &node, &node);
         }
 }

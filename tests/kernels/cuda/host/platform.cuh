@@ -106,3 +106,68 @@ static inline uint16_t float_to_bfloat(float value)
 {
         return sl_narrow_bf16(value);
 }
+
+/* Two elements of each of two registers, as the tiles of a tensor core have them. */
+struct host_factor {
+        float at[4];
+};
+
+template <typename F> static inline host_factor host_widen(uint64_t bits, F widen)
+{
+        host_factor factor;
+
+        for (int i = 0; i < 4; i++)
+                factor.at[i] = widen((uint16_t)(bits >> 16 * i));
+        return factor;
+}
+
+static inline uint64_t host_pair(const uint32_t *registers, int low, int high)
+{
+        return (uint64_t)registers[high] << 32 | registers[low];
+}
+
+/* A thread's rows of the left factor lie with the four threads beside it, its columns of the right one with eight others. */
+template <typename F> static inline void host_multiply_tile(float *sums, const uint32_t *left, const uint32_t *right, F widen)
+{
+        uint32_t lane = threadIdx.x % 32, row = lane / 4, column = lane % 4 * 2;
+
+        for (uint32_t k = 0; k < 4; k++) {
+                host_factor above = host_widen(host_shuffle(host_pair(left, 0, 2), row * 4 + k), widen);
+                host_factor below = host_widen(host_shuffle(host_pair(left, 1, 3), row * 4 + k), widen);
+
+                for (uint32_t i = 0; i < 2; i++) {
+                        host_factor turned = host_widen(host_shuffle(host_pair(right, 0, 1), (column + i) * 4 + k), widen);
+
+                        for (int e = 0; e < 4; e++) {
+                                sums[i] += above.at[e] * turned.at[e];
+                                sums[2 + i] += below.at[e] * turned.at[e];
+                        }
+                }
+        }
+}
+
+static inline void multiply_tile_f16(float *sums, const uint32_t *left, const uint32_t *right)
+{
+        host_multiply_tile(sums, left, right, half_to_float);
+}
+
+static inline void multiply_tile_bf16(float *sums, const uint32_t *left, const uint32_t *right)
+{
+        host_multiply_tile(sums, left, right, bfloat_to_float);
+}
+
+static inline void turn_tiles(uint32_t *tiles, const void *row)
+{
+        uint32_t lane = threadIdx.x % 32;
+
+        for (uint32_t tile = 0; tile < 4; tile++) {
+                uint16_t elements[2];
+
+                for (uint32_t i = 0; i < 2; i++) {
+                        uint64_t at = host_shuffle(reinterpret_cast<uintptr_t>(row), tile * 8 + lane % 4 * 2 + i);
+
+                        elements[i] = reinterpret_cast<const uint16_t *>((uintptr_t)at)[lane / 4];
+                }
+                tiles[tile] = (uint32_t)elements[1] << 16 | elements[0];
+        }
+}
