@@ -20,18 +20,6 @@ static int64_t count_lead(const struct sl_shape *shape)
         return product;
 }
 
-/* The dimensions before the matrices are the same, but for ones in front. */
-static bool leads_agree(const struct sl_shape *a, const struct sl_shape *b)
-{
-        const struct sl_shape *longer = a->rank > b->rank ? a : b, *shorter = longer == a ? b : a;
-        uint32_t ahead = longer->rank - shorter->rank;
-
-        for (uint32_t i = 0; i + 2 < longer->rank; i++)
-                if (longer->dims[i] != (i < ahead ? 1 : shorter->dims[i - ahead]))
-                        return false;
-        return true;
-}
-
 static struct sl_shape matrix_of(const struct sl_shape *shape, bool left)
 {
         struct sl_shape matrix = *shape;
@@ -43,28 +31,41 @@ static struct sl_shape matrix_of(const struct sl_shape *shape, bool left)
         return matrix;
 }
 
-static bool read_stacks(const struct sl_node_desc *node, struct sl_cuda_product *p)
+/* One matrix for all of a stack has a step of 0; a stack that some dimension of the result's is missing in is expanded. */
+static bool read_stacks(const struct sl_node_desc *node, struct sl_cuda_product_node *n)
 {
         const struct sl_shape a = matrix_of(&node->inputs[0].shape, true), b = matrix_of(&node->inputs[1].shape, false);
-        int64_t lead_a = count_lead(&a), lead_b = count_lead(&b);
+        struct sl_cuda_product *p = &n->product;
+        int64_t lead_a = count_lead(&a), lead_b = count_lead(&b), matrix;
 
         p->rows = a.dims[a.rank - 2];
         p->depth = a.dims[a.rank - 1];
         p->columns = b.dims[b.rank - 1];
         p->batch = 1;
+        matrix = p->rows * p->columns;
         if (lead_b == 1) {
                 p->rows *= lead_a;
-        } else {
-                if (lead_a != 1 && !leads_agree(&a, &b))
-                        return false;
-                p->batch = lead_b;
+        } else if (matrix > 0) {
+                p->batch = (int64_t)sl_shape_elements(&node->outputs[0].shape) / matrix;
+                n->spread[0] = lead_a != 1 && lead_a != p->batch;
+                n->spread[1] = lead_b != p->batch;
                 p->left_step = lead_a == 1 ? 0 : p->rows * p->depth;
                 p->right_step = p->depth * p->columns;
-                p->out_step = p->rows * p->columns;
+                p->out_step = matrix;
         }
         p->left_row = p->depth;
         p->right_row = p->columns;
-        return true;
+        return matrix > 0;
+}
+
+struct sl_shape sl_cuda_product_spread(const struct sl_node_desc *node, uint32_t i)
+{
+        const struct sl_shape *matrix = &node->inputs[i].shape;
+        struct sl_shape shape = node->outputs[0].shape;
+
+        for (uint32_t d = 1; d <= 2; d++)
+                shape.dims[shape.rank - d] = matrix->dims[matrix->rank - d];
+        return shape;
 }
 
 static bool read_gemm(const struct sl_node_desc *node, struct sl_cuda_product *p)
@@ -124,27 +125,28 @@ static bool lengths_fit(const struct sl_cuda_product *p)
         return true;
 }
 
-bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_product *ret_product, uint32_t *ret_addend)
+bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_product_node *ret_product)
 {
-        struct sl_cuda_product p = {.alpha = 1, .beta = 1};
+        struct sl_cuda_product_node n = {.product = {.alpha = 1, .beta = 1}};
+        struct sl_cuda_product *p = &n.product;
         bool residual = node->epilogue.has_residual;
 
         if ((node->op != SL_OP_MATMUL && node->op != SL_OP_GEMM) || !is_float(node->inputs[0].dtype) ||
                 !sl_shape_is_static(&node->inputs[0].shape) || !sl_shape_is_static(&node->inputs[1].shape))
                 return false;
-        if (node->op == SL_OP_GEMM ? !read_gemm(node, &p) : !read_stacks(node, &p))
+        if (node->op == SL_OP_GEMM ? !read_gemm(node, p) : !read_stacks(node, &n))
                 return false;
-        p.type = p.out_type = node->inputs[0].dtype;
-        p.out_row = p.columns;
-        p.has_addend = residual;
-        *ret_addend = residual ? node->n_inputs - 1 : 0;
-        p.has_relu = node->epilogue.activation == SL_ACT_RELU;
-        if (node->n_inputs - residual > 2 && node->inputs[2].dtype != SL_DTYPE_NONE && !read_bias(node, &p, ret_addend)) {
-                if (node->op != SL_OP_GEMM || node->inputs[2].dtype != p.type)
+        p->type = p->out_type = node->inputs[0].dtype;
+        p->out_row = p->columns;
+        p->has_addend = residual;
+        n.addend = residual ? node->n_inputs - 1 : 0;
+        p->has_relu = node->epilogue.activation == SL_ACT_RELU;
+        if (node->n_inputs - residual > 2 && node->inputs[2].dtype != SL_DTYPE_NONE && !read_bias(node, p, &n.addend)) {
+                if (node->op != SL_OP_GEMM || node->inputs[2].dtype != p->type)
                         return false;
-                p.has_addend = p.has_relu = false;
-                *ret_addend = SL_CUDA_BEHIND;
+                p->has_addend = p->has_relu = false;
+                n.addend = SL_CUDA_BEHIND;
         }
-        *ret_product = p;
-        return lengths_fit(&p);
+        *ret_product = n;
+        return lengths_fit(p);
 }

@@ -23,11 +23,20 @@ struct sl_cuda_product {
         bool tf32;
 };
 
+/* A node as a product, and what it leaves to others. */
+#define SL_CUDA_BEHIND UINT32_MAX
+struct sl_cuda_product_node {
+        struct sl_cuda_product product;
+        uint32_t addend; /* which input is added; of a Gemm that may be input 2; SL_CUDA_BEHIND: input 2 is none of the product's */
+        bool spread[2];  /* a stack of factors whose leading dimensions are first to be expanded to the result's */
+};
+
 /*
  * Of a MatMul or a Gemm of float32, float16 or bfloat16. What of the epilogue is no Relu is left out, and is then to be computed
- * behind it; so is all of it, with input 2 of a Gemm, where that is broadcast as no epilogue has it. @ret_addend: which input is
- * added; of a Gemm that may be input 2; SL_CUDA_BEHIND: input 2 is none of the product's. False: it is something else, nothing of
- * it, or of a form that cuBLASLt does not take.
+ * behind it; so is all of it, with input 2 of a Gemm, where that is broadcast as no epilogue has it. False: it is something else,
+ * nothing of it, or of a form that cuBLASLt does not take.
  */
-#define SL_CUDA_BEHIND UINT32_MAX
-bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_product *ret_product, uint32_t *ret_addend);
+bool sl_cuda_product_read(const struct sl_node_desc *node, struct sl_cuda_product_node *ret_product);
+
+/* The shape to which factor @i is expanded. */
+struct sl_shape sl_cuda_product_spread(const struct sl_node_desc *node, uint32_t i);

@@ -60,15 +60,14 @@ static enum sl_cuda_way way_of_bytes(const struct sl_node_desc *node)
 
 enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
 {
-        struct sl_cuda_product product;
-        uint32_t addend;
+        struct sl_cuda_product_node product;
 
         if (is_convolution(node))
                 return SL_CUDA_WAY_CONVOLUTION;
         if ((node->op == SL_OP_MATMUL || node->op == SL_OP_GEMM) && all_plain(node) && same_types(node) &&
-                sl_cuda_product_read(node, &product, &addend))
+                sl_cuda_product_read(node, &product))
                 return SL_CUDA_WAY_PRODUCT;
-        if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && same_types(node))
+        if (node->op == SL_OP_ROW_ATTENTION && all_plain(node))
                 return sl_cuda_own_supports(node)     ? SL_CUDA_WAY_FUSED_ATTENTION
                        : sl_cuda_attention_fits(node) ? SL_CUDA_WAY_ATTENTION
                                                       : SL_CUDA_WAY_OWN;
@@ -248,26 +247,56 @@ static int make_convolution(struct sl_cuda_recipe *recipe, const struct sl_node_
         return add_finish(recipe, node, !whole, c.has_bias ? 1 : -1);
 }
 
+/* Factor @i of a product, expanded in scratch where it has to be. */
+static int place_factor(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_product_node *product,
+        uint32_t i, struct sl_cuda_place *ret_place)
+{
+        struct sl_cuda_place places[] = {input(i), {.kind = SL_CUDA_SCRATCH}};
+        struct sl_node_desc *expand;
+        int r;
+
+        *ret_place = places[0];
+        if (!product->spread[i])
+                return 0;
+        expand = calloc(1, sizeof(*expand));
+        if (!expand)
+                return -ENOMEM;
+        *expand = (struct sl_node_desc){.op = SL_OP_EXPAND, .n_inputs = 1, .n_outputs = 1, .inputs = {node->inputs[i]}};
+        expand->outputs[0] = node->inputs[i];
+        expand->outputs[0].shape = sl_cuda_product_spread(node, i);
+        places[1].bytes = sl_cuda_recipe_keep(recipe, sl_tensor_bytes(&expand->outputs[0]));
+        *ret_place = places[1];
+        r = sl_cuda_recipe_own(recipe, expand, places);
+        free(expand);
+        return r;
+}
+
 static int make_product(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, bool tf32)
 {
-        struct sl_cuda_product product;
+        struct sl_cuda_product_node product;
+        struct sl_cuda_place left, right;
         struct sl_cuda_step *step;
-        uint32_t addend;
+        int r;
 
-        if (sl_cuda_way_of(node) != SL_CUDA_WAY_PRODUCT || !sl_cuda_product_read(node, &product, &addend))
+        if (sl_cuda_way_of(node) != SL_CUDA_WAY_PRODUCT || !sl_cuda_product_read(node, &product))
                 return -ENOTSUP;
-        product.tf32 = tf32;
-        step = sl_cuda_recipe_multiply(recipe, &product);
+        product.product.tf32 = tf32;
+        r = place_factor(recipe, node, &product, 0, &left);
+        if (r == 0)
+                r = place_factor(recipe, node, &product, 1, &right);
+        if (r < 0)
+                return r;
+        step = sl_cuda_recipe_multiply(recipe, &product.product);
         if (!step)
                 return -ENOMEM;
-        step->places[SL_CUDA_LEFT] = input(0);
-        step->places[SL_CUDA_RIGHT] = input(1);
-        if (product.has_bias)
+        step->places[SL_CUDA_LEFT] = left;
+        step->places[SL_CUDA_RIGHT] = right;
+        if (product.product.has_bias)
                 step->places[SL_CUDA_BIAS] = input(2);
-        if (product.has_addend)
-                step->places[SL_CUDA_ADDEND] = input(addend);
+        if (product.product.has_addend)
+                step->places[SL_CUDA_ADDEND] = input(product.addend);
         step->places[SL_CUDA_OUT] = output(0);
-        if (addend == SL_CUDA_BEHIND)
+        if (product.addend == SL_CUDA_BEHIND)
                 return add_finish(recipe, node, true, SL_OWN_BIAS_BROADCAST);
         return has_activation(node) ? add_finish(recipe, node, false, -1) : 0;
 }

@@ -51,7 +51,7 @@ int sl_attention_read(const struct sl_node_desc *node, struct sl_attention *ret_
         if (!r && sl_input_present(node, SL_ATTENTION_MASK)) {
                 struct sl_shape scores = {4, {a.batch, a.heads, a.rows, a.keys}};
 
-                r = sl_same_dtype(node, SL_ATTENTION_MASK, error);
+                r = node->inputs[SL_ATTENTION_MASK].dtype == SL_DTYPE_F32 ? 0 : sl_same_dtype(node, SL_ATTENTION_MASK, error);
                 r = r ? r : sl_shape_fits(&node->inputs[SL_ATTENTION_MASK].shape, &scores, "the mask", error);
         }
         if (!r)

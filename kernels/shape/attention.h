@@ -7,8 +7,9 @@
  *
  *     output = Softmax(scale * queries * transposed(keys) + mask) * values
  *
- * and the output's rows hold the heads one after the other again. The mask broadcasts to [batch, heads, rows, keys]. Where the
- * weights of a row are not numbers (every key is masked by -infinity; all of a row are, or none is), starling.guard makes them 0.
+ * and the output's rows hold the heads one after the other again. The mask, of the type of the rows or float32, broadcasts to
+ * [batch, heads, rows, keys]. Where the weights of a row are not numbers (every key is masked by -infinity; all of a row are, or
+ * none is), starling.guard makes them 0.
  */
 #pragma once
 

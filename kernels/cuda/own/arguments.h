@@ -467,7 +467,7 @@ struct sl_own_attention {
         void *out;
         const void *q, *k, *v, *mask; /* the mask may be NULL */
         uint32_t tasks, rows, keys, depth, width, out_row, guard;
-        uint32_t row[3], first[3], mask_strides[4];
+        uint32_t row[3], first[3], mask_strides[4], mask_dtype;
         float scale;
         struct sl_own_divisor tiles, heads;
 };

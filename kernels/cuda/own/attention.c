@@ -50,6 +50,7 @@ static void set_mask(const struct sl_node_desc *node, const struct sl_attention 
         sl_own_broadcast(&node->inputs[SL_ATTENTION_MASK], &scores, strides);
         for (uint32_t i = 0; i < 4; i++)
                 a->mask_strides[i] = (uint32_t)strides[i];
+        a->mask_dtype = node->inputs[SL_ATTENTION_MASK].dtype;
 }
 
 int sl_own_plan_row_attention(struct sl_own_builder *builder, const struct sl_node_desc *node)

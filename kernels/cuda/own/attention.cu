@@ -95,7 +95,6 @@ template <int D> struct course {
 };
 
 /* scale * products + mask; keys that are not there count nothing. */
-template <typename T>
 static __device__ void finish_scores(
         const sl_own_attention &a, uint32_t mask_at, uint32_t first_row, uint32_t first_key, float (*scores)[4])
 {
@@ -107,8 +106,8 @@ static __device__ void finish_scores(
                         float score = scores[j][i] * a.scale;
 
                         if (a.mask && key < a.keys && row < a.rows)
-                                score += widen(static_cast<const T *>(
-                                        a.mask)[mask_at + row * a.mask_strides[2] + key * a.mask_strides[3]]);
+                                score += load_float(
+                                        a.mask, mask_at + row * a.mask_strides[2] + key * a.mask_strides[3], a.mask_dtype);
                         scores[j][i] = key < a.keys ? score : -INFINITY;
                 }
 }
@@ -233,7 +232,7 @@ template <typename T, int D> static __device__ void run_attention(const sl_own_a
                         hold_rows<T, D>(values, value + at * a.row[2], a.row[2], a.keys - at, a.width);
                         __syncthreads();
                         score<T, D>(keys, queries, scores);
-                        finish_scores<T>(a, mask_at, first, at, scores);
+                        finish_scores(a, mask_at, first, at, scores);
                         soften<D>(c, scores);
                         weigh<T, D>(values, scores, c);
                 }

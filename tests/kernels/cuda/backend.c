@@ -153,6 +153,25 @@ Test(cuda_backend, computes_a_perceptron_as_ref_does)
         expect_ref();
 }
 
+/* Of two inputs' shapes, whose samples come first. */
+static void expect_product(uint32_t rank, const int64_t *x_dims, uint32_t w_rank, const int64_t *w_dims)
+{
+        uint32_t value = network_input(&net, SL_DTYPE_F32, rank, x_dims), w = network_weights(&net, w_rank, w_dims);
+
+        build(network_apply(&net, SL_OP_RELU, network_node(&net, SL_OP_MATMUL, VALUES(value, w), 0, NULL)));
+        expect_ref();
+}
+
+Test(cuda_backend, computes_a_stack_by_one_that_repeats_as_ref_does)
+{
+        expect_product(DIMS(SL_DIM_BATCH, 3, 4, 5), DIMS(1, 3, 5, 6));
+}
+
+Test(cuda_backend, computes_stacks_that_both_repeat_as_ref_does)
+{
+        expect_product(DIMS(SL_DIM_BATCH, 1, 4, 5), DIMS(3, 5, 6));
+}
+
 Test(cuda_backend, computes_convolutions_as_ref_does)
 {
         build(convolutions());
