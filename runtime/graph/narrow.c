@@ -18,11 +18,12 @@ struct narrowing {
         struct sl_graph *graph;
         struct form *forms;
         uint32_t n_forms;
+        bool halves; /* the backend has them everywhere */
 };
 
-static bool is_product(uint32_t op)
+static bool is_product(const struct narrowing *narrowing, uint32_t op)
 {
-        return op == SL_OP_CONV || op == SL_OP_GEMM || op == SL_OP_MATMUL;
+        return op == SL_OP_CONV || op == SL_OP_GEMM || op == SL_OP_MATMUL || (narrowing->halves && op == SL_OP_ROW_ATTENTION);
 }
 
 /* Worth narrowing when what goes in is narrow already. */
@@ -57,6 +58,68 @@ static bool carries(uint32_t op)
         }
 }
 
+/* The same where kernels compute anything in halves, each in float32 within. */
+static bool carries_halves(uint32_t op)
+{
+        switch (op) {
+        case SL_OP_LEAKY_RELU:
+        case SL_OP_PRELU:
+        case SL_OP_ELU:
+        case SL_OP_SELU:
+        case SL_OP_CELU:
+        case SL_OP_MISH:
+        case SL_OP_HARD_SIGMOID:
+        case SL_OP_HARD_SWISH:
+        case SL_OP_SOFTPLUS:
+        case SL_OP_DIV:
+        case SL_OP_SUM:
+        case SL_OP_MIN:
+        case SL_OP_MAX:
+        case SL_OP_SOFTMAX:
+        case SL_OP_LAYER_NORM:
+        case SL_OP_RMS_NORM:
+        case SL_OP_INSTANCE_NORM:
+        case SL_OP_GROUP_NORM:
+        case SL_OP_BATCH_NORM:
+        case SL_OP_NORMALIZED_CONCAT:
+        case SL_OP_LRN:
+        case SL_OP_REDUCE_MEAN:
+        case SL_OP_RESIZE:
+        case SL_OP_GATHER:
+        case SL_OP_EXPAND:
+        case SL_OP_TILE:
+        case SL_OP_DEPTH_TO_SPACE:
+        case SL_OP_SPACE_TO_DEPTH:
+        case SL_OP_CONV_TRANSPOSE:
+                return true;
+        default:
+                return carries(op);
+        }
+}
+
+/* How many of its inputs become narrow; behind them are parameters and masks, which kernels read in any type, and indices. */
+static uint32_t count_narrow(const struct sl_node *node)
+{
+        switch (node->op) {
+        case SL_OP_ROW_ATTENTION:
+                return 3;
+        case SL_OP_NORMALIZED_CONCAT:
+                return node->n_inputs - 4;
+        case SL_OP_LAYER_NORM:
+        case SL_OP_RMS_NORM:
+        case SL_OP_INSTANCE_NORM:
+        case SL_OP_GROUP_NORM:
+        case SL_OP_BATCH_NORM:
+        case SL_OP_RESIZE:
+        case SL_OP_GATHER:
+        case SL_OP_EXPAND:
+        case SL_OP_TILE:
+                return 1;
+        default:
+                return node->n_inputs;
+        }
+}
+
 static bool is_f32(const struct narrowing *narrowing, uint32_t value)
 {
         return narrowing->graph->values[value].tensor.dtype == SL_DTYPE_F32;
@@ -68,18 +131,35 @@ static bool has_half(const struct narrowing *narrowing, uint32_t value)
         return narrowing->forms[value].half != SL_VALUE_NONE || sl_graph_is_constant(narrowing->graph, value);
 }
 
+static bool is_output(const struct sl_graph *graph, uint32_t value)
+{
+        for (uint32_t i = 0; i < graph->n_outputs; i++)
+                if (graph->outputs[i] == value)
+                        return true;
+        return false;
+}
+
+/* Makes it what the model answers, where a Cast on either side costs the same? */
+static bool is_last(const struct narrowing *narrowing, const struct sl_node *node)
+{
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (narrowing->halves && is_output(narrowing->graph, node->outputs[i]))
+                        return true;
+        return false;
+}
+
 static bool wants_half(const struct narrowing *narrowing, const struct sl_node *node)
 {
-        bool any = is_product(node->op);
+        bool product = is_product(narrowing, node->op), any = product;
 
-        if (!is_product(node->op) && !carries(node->op))
+        if (!product && (!(narrowing->halves ? carries_halves(node->op) : carries(node->op)) || is_last(narrowing, node)))
                 return false;
-        for (uint32_t i = 0; i < node->n_inputs; i++) {
+        for (uint32_t i = 0; i < count_narrow(node); i++) {
                 uint32_t value = node->inputs[i];
 
                 if (value == SL_VALUE_NONE)
                         continue;
-                if (!is_f32(narrowing, value) || (!is_product(node->op) && !has_half(narrowing, value)))
+                if (!is_f32(narrowing, value) || (!product && !has_half(narrowing, value)))
                         return false;
                 any = any || narrowing->forms[value].half != SL_VALUE_NONE;
         }
@@ -176,13 +256,13 @@ static int add_same(struct narrowing *narrowing, const struct sl_node *node, con
 
 static int write_narrow(struct narrowing *narrowing, const struct sl_node *node)
 {
-        uint32_t inputs[SL_NODE_INPUTS_MAX], outputs[SL_NODE_OUTPUTS_MAX];
+        uint32_t inputs[SL_NODE_INPUTS_MAX], outputs[SL_NODE_OUTPUTS_MAX], n_narrow = count_narrow(node);
         int r = 0;
 
         for (uint32_t i = 0; i < node->n_inputs && r == 0; i++) {
                 inputs[i] = node->inputs[i];
                 if (inputs[i] != SL_VALUE_NONE)
-                        r = half_of(narrowing, node->inputs[i], &inputs[i]);
+                        r = i < n_narrow ? half_of(narrowing, node->inputs[i], &inputs[i]) : widen(narrowing, node->inputs[i]);
         }
         for (uint32_t i = 0; i < node->n_outputs && r == 0; i++) {
                 narrowing->forms[node->outputs[i]].missing = true;
@@ -222,9 +302,9 @@ static void bury_missing(struct narrowing *narrowing)
                         narrowing->graph->values[i].dead = 1;
 }
 
-int sl_graph_narrow(struct sl_graph *graph, struct sl_error *error)
+int sl_graph_narrow(struct sl_graph *graph, bool halves, struct sl_error *error)
 {
-        struct narrowing narrowing = {.graph = graph, .n_forms = graph->n_values};
+        struct narrowing narrowing = {.graph = graph, .n_forms = graph->n_values, .halves = halves};
         SL_CLEANUP(sl_cleanup_free) struct form *forms = calloc(graph->n_values + 1u, sizeof(*forms));
         SL_CLEANUP(sl_cleanup_free) struct sl_node *nodes = NULL;
         uint32_t n_nodes;

@@ -394,9 +394,55 @@ Test(narrow, casts_stand_at_the_borders_of_products_and_nowhere_else)
         builder_output(b, "y");
         struct sl_graph *raw = builder_import(b), *graph = builder_import(b);
 
-        cr_assert_eq(sl_graph_narrow(graph, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_graph_narrow(graph, false, &error), 0, "%s", error.text);
         expect_count(graph, SL_OP_CAST, 2);
         cr_expect_eq(graph->values[graph->outputs[0]].tensor.dtype, SL_DTYPE_F32);
+        fill_random(input, IMAGE, 3);
+        evaluate_floats(raw, BATCH, input, want, IMAGE);
+        evaluate_floats(graph, BATCH, input, got, IMAGE);
+        for (size_t i = 0; i < IMAGE; i++)
+                cr_expect(fabsf(want[i] - got[i]) <= 0.02f, "element %zu is %g, was %g", i, (double)got[i], (double)want[i]);
+        sl_graph_free(raw);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static uint32_t dtype_of_output(const struct sl_graph *graph, uint32_t op)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && graph->nodes[i].op == op)
+                        return graph->values[graph->nodes[i].outputs[0]].tensor.dtype;
+        return SL_DTYPE_NONE;
+}
+
+/* Where a backend has halves everywhere: what lies between products is narrow, its parameters and what the model answers are not.
+ */
+Test(narrow, for_a_backend_of_halves_leaves_normalisations_between_products_and_not_the_last_node)
+{
+        struct builder *b = image_model();
+        struct sl_error error = {""};
+        float input[IMAGE], want[IMAGE], got[IMAGE];
+
+        builder_random(b, "w", DIMS(CHANNELS, CHANNELS, 1, 1));
+        builder_random(b, "v", DIMS(CHANNELS, CHANNELS, 1, 1));
+        builder_random(b, "scale", DIMS(CHANNELS));
+        builder_random(b, "shift", DIMS(CHANNELS));
+        builder_node(b, "Conv", "x,w", "c");
+        builder_node(b, "InstanceNormalization", "c,scale,shift", "n");
+        builder_node(b, "HardSigmoid", "n", "p");
+        builder_node(b, "Conv", "p,v", "d");
+        builder_attr_int(b, builder_node(b, "Softmax", "d", "y"), "axis", 1);
+        builder_output(b, "y");
+        struct sl_graph *raw = builder_import(b), *graph = builder_import(b);
+
+        cr_assert_eq(sl_graph_narrow(graph, true, &error), 0, "%s", error.text);
+        expect_count(graph, SL_OP_CAST, 2);
+        cr_expect_eq(dtype_of_output(graph, SL_OP_INSTANCE_NORM), SL_DTYPE_BF16);
+        cr_expect_eq(dtype_of_output(graph, SL_OP_HARD_SIGMOID), SL_DTYPE_BF16);
+        cr_expect_eq(dtype_of_output(graph, SL_OP_SOFTMAX), SL_DTYPE_F32);
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && graph->nodes[i].op == SL_OP_INSTANCE_NORM)
+                        cr_expect_eq(graph->values[graph->nodes[i].inputs[1]].tensor.dtype, SL_DTYPE_F32);
         fill_random(input, IMAGE, 3);
         evaluate_floats(raw, BATCH, input, want, IMAGE);
         evaluate_floats(graph, BATCH, input, got, IMAGE);
@@ -418,7 +464,7 @@ Test(narrow, a_graph_without_products_stays_as_it_is)
         struct sl_graph *graph = builder_import(b);
         char *before = print_graph(graph);
 
-        cr_assert_eq(sl_graph_narrow(graph, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_graph_narrow(graph, false, &error), 0, "%s", error.text);
         char *after = print_graph(graph);
         cr_expect_str_eq(before, after);
         free(before);

@@ -261,6 +261,34 @@ Test(xception, is_planned_for_a_gpu)
         expect_planned("xception");
 }
 
+/* In bfloat16 casts stand at the ports, and beside what a mask is made of. */
+static void expect_casts(const char *name, uint32_t most)
+{
+        struct sl_error error = {""};
+        struct sl_graph *graph;
+        uint32_t n = 0;
+
+        if (!has_cudnn())
+                return;
+        cr_assert_eq(sl_lower_options_parse(&options, "precision=bf16", &error), 0, "%s", error.text);
+        graph = read_model(name);
+        cr_assert_eq(sl_lower_rewrite(graph, &options, &error), 0, "%s: %s", name, error.text);
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                n += !graph->nodes[i].dead && graph->nodes[i].op == SL_OP_CAST;
+        cr_expect_leq(n, most, "%s has %u", name, n);
+        cr_expect_geq(n, 2, "%s is not narrowed", name);
+        sl_graph_free(graph);
+}
+
+Test(narrow, networks_stay_so_from_one_end_to_the_other)
+{
+        expect_casts("densenet121", 2);
+        expect_casts("mobilenetv3", 2);
+        expect_casts("resnet50", 2);
+        expect_casts("minilm", 5);
+        expect_casts("vit-small", 5);
+}
+
 /* Each skeleton has a test above, or below. */
 Test(skeletons, are_all_tried)
 {
