@@ -47,7 +47,7 @@ find_libraries() {
         [ -d lib ] || return 0
         rm -rf lib-used
         mkdir lib-used
-        there=$(ldconfig -p 2>/dev/null)
+        there=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null)
         for file in lib/*; do
                 grep -q "[[:space:]]$(basename "$file") " <<<"$there" || ln -s "../$file" lib-used/
         done
@@ -164,7 +164,7 @@ serve_digits() {
         local suite status=0
         for suite in module_gpu gpu_tuning gpu_ensemble; do
                 STARLING_TRY_GPU=1 STARLING_PROGRAM=$build/bin/starling STARLING_DIGITS=$PWD/client/examples/digits XDG_CACHE_HOME=$logs/cache \
-                        figures serve 90 "$build/bin/gpu-serve" --filter $suite/ || status=1
+                        figures serve 240 "$build/bin/gpu-serve" --filter $suite/ || status=1
         done
         return $status
 }

@@ -71,10 +71,9 @@ static int run_on_gpu(struct ground *ground, const struct sl_plan *plan, struct 
         if (r == 0)
                 r = sl_gpu_program_need_pool(program, 2 * request->samples, 4ull << 30, error);
         if (r == 0)
-                r = sl_gpu_worker_new(&(struct sl_gpu_worker_options){.program = program,
-                                              .greens = ground->can_cut ? &ground->greens : NULL,
-                                              .batch_max = request->samples,
-                                              .n_slots = 2},
+                r = sl_gpu_worker_new(
+                        &(struct sl_gpu_worker_options){
+                                .program = program, .greens = &ground->greens, .batch_max = request->samples, .n_slots = 2},
                         &worker, error);
         if (r == 0)
                 r = sl_gpu_worker_give(worker, &request->job);

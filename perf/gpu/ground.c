@@ -20,7 +20,10 @@
 
 int ground_open(struct ground *ground, struct sl_error *error)
 {
-        int r = sl_cuda_driver_open(NULL, &ground->driver, error);
+        int r;
+
+        (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* as the process of a GPU has it */
+        r = sl_cuda_driver_open(NULL, &ground->driver, error);
 
         if (r == 0)
                 r = sl_cuda_device_open(&ground->driver, 0, &ground->device, error);

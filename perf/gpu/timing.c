@@ -155,7 +155,7 @@ static int make_worker(struct ground *ground, const struct wish *wish, const str
                                     : sl_error_set(error, ENOTSUP, "the device cannot be cut into lets");
         if (r == 0)
                 r = sl_gpu_worker_new(&(struct sl_gpu_worker_options){.program = *program,
-                                              .greens = ground->can_cut ? &ground->greens : NULL,
+                                              .greens = &ground->greens,
                                               .green = *green,
                                               .chooser = ground->chooser,
                                               .batch_max = wish->batch,

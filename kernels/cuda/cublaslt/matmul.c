@@ -25,6 +25,11 @@ static cudaDataType_t type_of(uint32_t dtype)
         }
 }
 
+static bool is_half(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_F16 || dtype == SL_DTYPE_BF16;
+}
+
 static bool is_integer(const struct sl_cuda_product *p)
 {
         return p->type == SL_DTYPE_I8;
@@ -35,6 +40,11 @@ static cublasComputeType_t compute_type(const struct sl_cuda_product *p)
         if (is_integer(p))
                 return CUBLAS_COMPUTE_32I;
         return p->type == SL_DTYPE_F32 && p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+static const void *at(CUdeviceptr address)
+{
+        return (const void *)(uintptr_t)address;
 }
 
 /* Each is done only while all before it went well. */
@@ -52,14 +62,15 @@ static cublasLtEpilogue_t epilogue_of(const struct sl_cuda_product *p)
         return p->has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-static cublasStatus_t make_desc(struct sl_cublaslt_matmul *m, int n_processors)
+static cublasStatus_t make_desc(struct sl_cublaslt_matmul *m, const struct sl_cublaslt_ground *ground)
 {
         const struct sl_cuda_product *p = &m->product;
         const cublasOperation_t first = p->right_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
         const cublasOperation_t second = p->left_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
         const cublasLtEpilogue_t epilogue = epilogue_of(p);
         const cudaDataType_t bias_type = type_of(p->out_type);
-        const int32_t processors = n_processors;
+        const int32_t processors = ground->n_processors;
+        const void *bias = at(ground->alignment); /* as no address is known yet: what the heuristics may take for granted of it */
         cublasStatus_t status = m->library->desc_create(&m->desc, compute_type(p), is_integer(p) ? CUDA_R_32I : CUDA_R_32F);
 
         set_desc(m, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first), &status);
@@ -67,9 +78,11 @@ static cublasStatus_t make_desc(struct sl_cublaslt_matmul *m, int n_processors)
         set_desc(m, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue), &status);
         if (p->has_bias)
                 set_desc(m, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof(bias_type), &status);
+        if (p->has_bias)
+                set_desc(m, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias), &status);
         if (p->has_bias && p->bias_step)
                 set_desc(m, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &p->bias_step, sizeof(p->bias_step), &status);
-        if (n_processors)
+        if (processors)
                 set_desc(m, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &processors, sizeof(processors), &status);
         return status;
 }
@@ -118,12 +131,17 @@ static cublasStatus_t make_preference(
         static const cublasLtMatmulPreferenceAttributes_t alignments[] = {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+        /* Partial sums of halves are no halves. */
+        const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         const uint64_t workspace_bytes = ground->workspace_bytes;
         cublasStatus_t status = m->library->preference_create(ret_preference);
 
         if (status == CUBLAS_STATUS_SUCCESS)
                 status = m->library->preference_set(
                         *ret_preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof(workspace_bytes));
+        if (status == CUBLAS_STATUS_SUCCESS && is_half(m->product.out_type))
+                status = m->library->preference_set(
+                        *ret_preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof(reductions));
         for (uint32_t i = 0; i < sizeof(alignments) / sizeof(alignments[0]) && status == CUBLAS_STATUS_SUCCESS; i++)
                 status = m->library->preference_set(*ret_preference, alignments[i], &ground->alignment, sizeof(ground->alignment));
         return status;
@@ -194,7 +212,7 @@ int sl_cublaslt_matmul_init(const struct sl_cublaslt *library, cublasLtHandle_t 
         const struct sl_cublaslt_ground *ground, struct sl_cublaslt_matmul *ret_matmul, struct sl_error *error)
 {
         struct sl_cublaslt_matmul m = {.library = library, .handle = handle, .product = *product};
-        cublasStatus_t status = make_desc(&m, ground->n_processors);
+        cublasStatus_t status = make_desc(&m, ground);
 
         if (status == CUBLAS_STATUS_SUCCESS)
                 status = make_layouts(&m);
@@ -221,11 +239,6 @@ void sl_cublaslt_matmul_deinit(struct sl_cublaslt_matmul *m)
         if (m->desc)
                 m->library->desc_destroy(m->desc);
         *m = (struct sl_cublaslt_matmul){.library = NULL};
-}
-
-static const void *at(CUdeviceptr address)
-{
-        return (const void *)(uintptr_t)address;
 }
 
 cublasStatus_t sl_cublaslt_matmul_launch(struct sl_cublaslt_matmul *m, const struct sl_cublaslt_operands *o, CUstream stream)

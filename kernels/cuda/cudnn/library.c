@@ -7,11 +7,14 @@
 
 #define TOOLKIT_PATH "/usr/local/cuda/lib64/libcudnn.so.9"
 
+/* It stays where it is when it is closed: what it has told the driver of itself must not be gone when the context ends. */
+#define HOW (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
+
 static void *open_library(const char *path)
 {
-        void *library = dlopen(path ? path : "libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+        void *library = dlopen(path ? path : "libcudnn.so.9", HOW);
 
-        return library || path ? library : dlopen(TOOLKIT_PATH, RTLD_NOW | RTLD_LOCAL);
+        return library || path ? library : dlopen(TOOLKIT_PATH, HOW);
 }
 
 static int load_version(struct sl_cudnn *library, struct sl_error *error)

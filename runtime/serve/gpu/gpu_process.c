@@ -347,6 +347,7 @@ int sl_gpu_serve(uint32_t gpu)
 
         if (!p)
                 return 1;
+        (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* streams that share one of 8 queues wait for each other */
         p->fault = open_gpu(p, gpu, &p->fault_text);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         lacks = sl_gpu_sandbox_enter("/dev");

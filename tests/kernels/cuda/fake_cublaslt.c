@@ -16,6 +16,10 @@ struct desc {
         cudaDataType_t scale;
 };
 
+struct preference {
+        uint32_t reductions;
+};
+
 static void *make(size_t bytes)
 {
         fake_libraries_count(1);
@@ -109,7 +113,10 @@ static cublasStatus_t CUBLASWINAPI layout_set(
 
 static cublasStatus_t CUBLASWINAPI preference_create(cublasLtMatmulPreference_t *ret_preference)
 {
-        *ret_preference = make(1);
+        struct preference *preference = make(sizeof(*preference));
+
+        preference->reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
+        *ret_preference = (cublasLtMatmulPreference_t)preference;
         return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -121,7 +128,8 @@ static cublasStatus_t CUBLASWINAPI preference_destroy(cublasLtMatmulPreference_t
 static cublasStatus_t CUBLASWINAPI preference_set(
         cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t name, const void *value, size_t bytes)
 {
-        (void)preference, (void)name, (void)value, (void)bytes;
+        if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+                memcpy(&((struct preference *)preference)->reductions, value, bytes);
         return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -140,12 +148,16 @@ static cublasStatus_t CUBLASWINAPI heuristic(cublasLtHandle_t handle, cublasLtMa
         cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
         int room, cublasLtMatmulHeuristicResult_t *results, int *ret_found)
 {
-        (void)handle, (void)c, (void)preference;
+        const struct fake_matrix *out = (const struct fake_matrix *)d;
+        uint32_t reductions = ((const struct preference *)preference)->reductions;
+
+        (void)handle, (void)c;
         fake_libraries.n_asked++;
         *ret_found = 0;
-        if (!is_possible((const struct desc *)desc, (const struct fake_matrix *)a, (const struct fake_matrix *)b,
-                    (const struct fake_matrix *)d))
+        if (!is_possible((const struct desc *)desc, (const struct fake_matrix *)a, (const struct fake_matrix *)b, out))
                 return CUBLAS_STATUS_NOT_SUPPORTED;
+        if ((out->type == CUDA_R_16F || out->type == CUDA_R_16BF) && reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
+                return CUBLAS_STATUS_NOT_SUPPORTED; /* sums of parts would be halves */
         while (!fake_libraries.lacks_products && *ret_found < room && *ret_found < FAKE_ALGORITHM_LAST) {
                 results[*ret_found] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = WORKSPACE, .state = CUBLAS_STATUS_SUCCESS};
                 results[*ret_found].algo.data[0] = FAKE_ALGORITHM_FIRST + (uint64_t)*ret_found;
