@@ -175,13 +175,18 @@ static int provide(const struct sl_kernel_source *source, struct sl_provision *r
         return r == 0 ? provide_as(source, &record, ret_provision, error) : r;
 }
 
-/* cuDNN loads its parts when they are first asked: a convolution of each type makes it do so. */
+/*
+ * cuDNN loads its parts when they are first asked, and these the NVIDIA driver where there is one, which must not be in the
+ * sandbox: a product of each type makes them do so, and all candidates of a convolution over an image.
+ */
 static int prepare(const struct sl_target *target, struct sl_error *error)
 {
         static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8};
         struct sl_cudnn_convolution convolution = sl_cudnn_product(CUDNN_DATA_FLOAT, 8, 64, 64);
+        const struct sl_cudnn_plan *plans;
         struct sl_cudnn_planner *planner;
         struct sl_cudnn_plan plan;
+        uint32_t n;
         int r = sl_cuda_planning_open(target, &planner, error);
 
         for (uint32_t i = 0; i < sizeof(types) / sizeof(types[0]) && r == 0; i++) {
@@ -190,7 +195,9 @@ static int prepare(const struct sl_target *target, struct sl_error *error)
                 if (r == 0)
                         sl_cudnn_plan_deinit(&plan);
         }
-        return r;
+        convolution = sl_cudnn_product(CUDNN_DATA_FLOAT, 1, 32, 32);
+        convolution.height = convolution.width = 28;
+        return r < 0 ? r : sl_cuda_planning_plans(target, &convolution, false, &plans, &n, error);
 }
 
 /* Which of them it will be is known on the device. */

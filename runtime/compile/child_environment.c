@@ -11,12 +11,14 @@ extern char **environ;
  * The child takes hundreds of megabytes once and page by page: with huge pages, and from the heap instead of one mapping for each
  * tensor, that costs half as much; and what is freed at the end of the heap stays there, or it would be cleared again for the next
  * tensor. Only the C library's start reads these settings. And oneDNN is not to look for a profiler's
- * library in a process that cannot open one.
+ * library in a process that cannot open one, nor is the NVIDIA driver, which cuDNN starts while it plans for a GPU's figures, to
+ * find a device: it would take addresses for its memory, and choose by it.
  */
 static const char *const own_settings[] = {
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=8388608"
         ":glibc.malloc.trim_threshold=1073741824",
-        "DNNL_JIT_PROFILE=0", "LD_BIND_NOW=1", /* a zygote's children are not to look for functions one by one */
+        "DNNL_JIT_PROFILE=0", "CUDA_VISIBLE_DEVICES=-1",
+        "LD_BIND_NOW=1", /* a zygote's children are not to look for functions one by one */
 };
 
 #define OWN_SETTINGS (sizeof(own_settings) / sizeof(own_settings[0]))
