@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a capture is made of. */
+/* What a capture is made of, and what is queued beside its graph. */
 struct capture {
         const struct sl_cuda_driver *driver;
         CUstream stream;
@@ -16,35 +16,36 @@ struct capture {
         uint32_t batch;
         const struct sl_batch_places *places;
         const struct sl_error *said; /* NULL: nothing is */
+        bool steps_alone;
 };
 
-static CUresult copy_ports(
-        const struct capture *c, const struct sl_port *ports, uint32_t n, const CUdeviceptr *to, const CUdeviceptr *from)
+/* From @sources to where the steps read. */
+static CUresult copy_inputs(const struct capture *c, const uint64_t *sources)
 {
         CUresult result = CUDA_SUCCESS;
 
-        for (uint32_t i = 0; i < n && result == CUDA_SUCCESS; i++)
-                result = c->driver->memcpy_dtod_async(to[i], from[i], sl_gpu_port_bytes(&ports[i], c->batch), c->stream);
+        for (uint32_t i = 0; i < c->info->n_inputs && result == CUDA_SUCCESS; i++)
+                result = c->driver->memcpy_dtod_async(
+                        c->places->inputs[i], sources[i], sl_gpu_port_bytes(&c->info->inputs[i], c->batch), c->stream);
         return result;
 }
 
-/* The word goes with the results. */
-static CUresult copy_results(const struct capture *c)
+/* From where the steps write to @results; the word goes with them. */
+static CUresult copy_results(const struct capture *c, const uint64_t *results)
 {
-        const struct sl_batch_places *p = c->places;
+        const CUdeviceptr *from = c->places->outputs;
         uint32_t n = c->info->n_outputs;
-        CUresult result = copy_ports(c, c->info->outputs, n, p->results, p->outputs);
+        CUresult result = CUDA_SUCCESS;
 
-        return result == CUDA_SUCCESS ? c->driver->memcpy_dtod_async(p->results[n], p->outputs[n], sizeof(uint32_t), c->stream)
-                                      : result;
+        for (uint32_t i = 0; i < n && result == CUDA_SUCCESS; i++)
+                result = c->driver->memcpy_dtod_async(
+                        results[i], from[i], sl_gpu_port_bytes(&c->info->outputs[i], c->batch), c->stream);
+        return result == CUDA_SUCCESS ? c->driver->memcpy_dtod_async(results[n], from[n], sizeof(uint32_t), c->stream) : result;
 }
 
-static CUresult copy_inputs(const struct capture *c)
+static CUresult clear_word(const struct capture *c)
 {
-        CUresult result = c->driver->memset_d8_async(c->places->outputs[c->info->n_outputs], 0, sizeof(uint32_t), c->stream);
-
-        return result == CUDA_SUCCESS ? copy_ports(c, c->info->inputs, c->info->n_inputs, c->places->inputs, c->places->sources)
-                                      : result;
+        return c->driver->memset_d8_async(c->places->outputs[c->info->n_outputs], 0, sizeof(uint32_t), c->stream);
 }
 
 static int launch_steps(const struct capture *c)
@@ -88,11 +89,13 @@ static int capture_all(const struct capture *c, CUgraph *ret_graph, struct sl_er
 
         if (result != CUDA_SUCCESS)
                 return sl_cuda_check(c->driver, result, error, "the capture of batch %u", c->batch);
-        result = copy_inputs(c);
+        result = clear_word(c);
+        if (result == CUDA_SUCCESS && !c->steps_alone)
+                result = copy_inputs(c, c->places->sources);
         if (result == CUDA_SUCCESS)
                 launched = launch_steps(c);
-        if (result == CUDA_SUCCESS && launched == 0)
-                result = copy_results(c);
+        if (result == CUDA_SUCCESS && launched == 0 && !c->steps_alone)
+                result = copy_results(c, c->places->results);
         ended = c->driver->stream_end_capture(c->stream, ret_graph);
         if (launched < 0)
                 return explain(c, launched, error);
@@ -155,35 +158,6 @@ static int find_nodes(struct sl_batch_graph *graph, const struct sl_batch_places
         return r;
 }
 
-int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_device *ground, struct sl_instance *instance,
-        const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places, struct sl_error *error)
-{
-        const struct sl_cuda_device *device = ground->cuda;
-        const struct capture capture = {device->driver, ground->stream, instance, info, batch, places, ground->said};
-        int r;
-
-        *graph = (struct sl_batch_graph){
-                .device = device, .batch = batch, .inputs.n = info->n_inputs, .outputs.n = info->n_outputs + 1};
-        r = run_once(&capture, error);
-        if (r == 0)
-                r = capture_all(&capture, &graph->graph, error);
-        if (r == 0)
-                r = find_nodes(graph, places, error);
-        if (r < 0)
-                return r;
-        return sl_cuda_check(device->driver, device->driver->graph_instantiate(&graph->executable, graph->graph, 0), error,
-                "the graph of batch %u", batch);
-}
-
-void sl_batch_graph_deinit(struct sl_batch_graph *graph)
-{
-        if (graph->executable)
-                graph->device->driver->graph_exec_destroy(graph->executable);
-        if (graph->graph)
-                graph->device->driver->graph_destroy(graph->graph);
-        *graph = (struct sl_batch_graph){.batch = 0};
-}
-
 /* One side of a copy: the source of an input's, the destination of an output's. */
 static CUresult move_copy(struct sl_batch_graph *graph, CUgraphNode node, bool is_input, uint64_t address)
 {
@@ -213,10 +187,89 @@ static CUresult move_copies(struct sl_batch_graph *graph, bool is_input, const u
         return result;
 }
 
+/* To other places and back: that a driver takes them is not known before. */
+static bool can_move(struct sl_batch_graph *graph)
+{
+        const struct sl_batch_places *p = &graph->places;
+
+        return move_copies(graph, true, p->far_sources) == CUDA_SUCCESS &&
+               move_copies(graph, false, p->far_results) == CUDA_SUCCESS && move_copies(graph, true, p->sources) == CUDA_SUCCESS &&
+               move_copies(graph, false, p->results) == CUDA_SUCCESS;
+}
+
+static void drop_graph(struct sl_batch_graph *graph)
+{
+        if (graph->executable)
+                graph->device->driver->graph_exec_destroy(graph->executable);
+        if (graph->graph)
+                graph->device->driver->graph_destroy(graph->graph);
+        graph->executable = NULL;
+        graph->graph = NULL;
+}
+
+static int make_executable(struct sl_batch_graph *graph, const struct capture *capture, struct sl_error *error)
+{
+        int r = capture_all(capture, &graph->graph, error);
+
+        if (r == 0 && !capture->steps_alone)
+                r = find_nodes(graph, capture->places, error);
+        return r < 0 ? r
+                     : sl_cuda_check(capture->driver, capture->driver->graph_instantiate(&graph->executable, graph->graph, 0),
+                               error, "the graph of batch %u", graph->batch);
+}
+
+int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_device *ground, struct sl_instance *instance,
+        const struct sl_plan_info *info, uint32_t batch, const struct sl_batch_places *places, struct sl_error *error)
+{
+        const struct sl_cuda_device *device = ground->cuda;
+        struct capture capture = {device->driver, ground->stream, instance, info, batch, &graph->places, ground->said, false};
+        int r;
+
+        *graph = (struct sl_batch_graph){.device = device,
+                .info = info,
+                .batch = batch,
+                .inputs.n = info->n_inputs,
+                .outputs.n = info->n_outputs + 1,
+                .places = *places};
+        r = run_once(&capture, error);
+        if (r == 0)
+                r = make_executable(graph, &capture, error);
+        if (r < 0 || can_move(graph))
+                return r;
+        drop_graph(graph);
+        graph->steps_alone = capture.steps_alone = true;
+        return make_executable(graph, &capture, error);
+}
+
+void sl_batch_graph_deinit(struct sl_batch_graph *graph)
+{
+        drop_graph(graph);
+        *graph = (struct sl_batch_graph){.batch = 0};
+}
+
+/* Copies before and behind the steps. */
+static CUresult launch_between_copies(
+        struct sl_batch_graph *graph, CUstream stream, const uint64_t *sources, const uint64_t *results)
+{
+        const struct capture c = {.driver = graph->device->driver,
+                .stream = stream,
+                .info = graph->info,
+                .batch = graph->batch,
+                .places = &graph->places};
+        CUresult result = copy_inputs(&c, sources);
+
+        if (result == CUDA_SUCCESS)
+                result = c.driver->graph_launch(graph->executable, stream);
+        return result == CUDA_SUCCESS ? copy_results(&c, results) : result;
+}
+
 CUresult sl_batch_graph_launch(struct sl_batch_graph *graph, CUstream stream, const uint64_t *sources, const uint64_t *results)
 {
-        CUresult result = move_copies(graph, true, sources);
+        CUresult result;
 
+        if (graph->steps_alone)
+                return launch_between_copies(graph, stream, sources, results);
+        result = move_copies(graph, true, sources);
         if (result == CUDA_SUCCESS)
                 result = move_copies(graph, false, results);
         return result == CUDA_SUCCESS ? graph->device->driver->graph_launch(graph->executable, stream) : result;

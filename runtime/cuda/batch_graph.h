@@ -6,7 +6,9 @@
  *
  * The steps read and write fixed places; what changes from launch to launch is the far side of the copies, which is set in the
  * executable graph. What is launched keeps the addresses of its moment. The word of findings (session_device.h) is cleared before
- * the steps, and goes with the results, behind the outputs, like another one. One thread, with the device's context.
+ * the steps, and goes with the results, behind the outputs, like another one. Whether the driver sets those addresses is tried when
+ * the graph is made: where it does not, the graph has the steps alone, and copies are queued before and behind it. One thread, with
+ * the device's context.
  */
 #pragma once
 
@@ -15,19 +17,23 @@
 #include "graph_ports.h"
 #include "plan.h"
 
+/* Where a graph's steps have their ports, where its copies go at first, and where else they may; the last output is the word. */
+struct sl_batch_places {
+        CUdeviceptr inputs[SL_GRAPH_PORTS_MAX], outputs[SL_GRAPH_PORTS_MAX]; /* of the steps */
+        uint64_t sources[SL_GRAPH_PORTS_MAX], results[SL_GRAPH_PORTS_MAX];   /* memory of the device, any */
+        uint64_t far_sources[SL_GRAPH_PORTS_MAX], far_results[SL_GRAPH_PORTS_MAX];
+};
+
 struct sl_batch_graph {
         const struct sl_cuda_device *device;
+        const struct sl_plan_info *info;
         uint32_t batch;
+        bool steps_alone; /* copies are no nodes of it */
         CUgraph graph;
         CUgraphExec executable;
         struct sl_graph_ports inputs, outputs;
         CUgraphNode input_copies[SL_GRAPH_PORTS_MAX], output_copies[SL_GRAPH_PORTS_MAX];
-};
-
-/* Where a graph's steps have their ports, and where its copies go at first; the last of the outputs is the word. */
-struct sl_batch_places {
-        CUdeviceptr inputs[SL_GRAPH_PORTS_MAX], outputs[SL_GRAPH_PORTS_MAX];  /* of the steps */
-        CUdeviceptr sources[SL_GRAPH_PORTS_MAX], results[SL_GRAPH_PORTS_MAX]; /* memory of the device, any */
+        struct sl_batch_places places;
 };
 
 /*

@@ -129,6 +129,7 @@ static int make_ports(struct sl_gpu_worker *w, struct sl_batch_places *places, s
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 places->sources[i] = sl_pool_address(w->pool, i);
         memcpy(places->results, w->slots[0].results, sizeof(places->results));
+        memcpy(places->far_results, w->slots[n_slots - 1].results, sizeof(places->far_results));
         r = sl_cuda_check(w->driver, w->driver->mem_host_alloc((void **)&w->pinned, w->result_bytes * n_slots, 0), error,
                 "%llu bytes of pinned memory", (unsigned long long)(w->result_bytes * n_slots));
         for (uint32_t i = 0; i < n_slots && r == 0; i++)
@@ -136,13 +137,15 @@ static int make_ports(struct sl_gpu_worker *w, struct sl_batch_places *places, s
         return r;
 }
 
-static int make_graphs(struct sl_gpu_worker *w, const struct sl_batch_places *places, struct sl_error *error)
+static int make_graphs(struct sl_gpu_worker *w, struct sl_batch_places *places, struct sl_error *error)
 {
         int r = 0;
 
         while (w->n_batches < w->info->n_batches && w->info->batches[w->n_batches] <= w->options.batch_max && r == 0) {
                 uint32_t batch = w->info->batches[w->n_batches];
 
+                for (uint32_t i = 0; i < w->info->n_inputs; i++)
+                        places->far_sources[i] = sl_pool_last_address(w->pool, i, batch);
                 r = sl_batch_graph_init(&w->graphs[w->n_batches++], &w->ground, w->instance, w->info, batch, places, error);
         }
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", w->info->name) : 0;

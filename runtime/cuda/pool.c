@@ -205,6 +205,13 @@ CUdeviceptr sl_pool_address(const struct sl_pool *pool, uint32_t input)
         return pool->buffers[input].base;
 }
 
+CUdeviceptr sl_pool_last_address(const struct sl_pool *pool, uint32_t input, uint32_t n)
+{
+        uint32_t n_slots = pool->layout.n_slots, slot = pool->layout.mirrored ? n_slots - 1 : n_slots > n ? n_slots - n : 0;
+
+        return pool->buffers[input].base + slot * pool->slot_bytes[input];
+}
+
 static CUdeviceptr slot_address(const struct sl_pool *pool, uint32_t input, uint64_t position)
 {
         return pool->buffers[input].base + sl_slot_ring_slot(&pool->ring, position) * pool->slot_bytes[input];

@@ -53,6 +53,9 @@ uint32_t sl_pool_run(const struct sl_pool *pool);
 /* Where the samples of an input begin: its first slot. */
 CUdeviceptr sl_pool_address(const struct sl_pool *pool, uint32_t input);
 
+/* Where the last batch of @n begins: that of a mirrored pool goes over the end. */
+CUdeviceptr sl_pool_last_address(const struct sl_pool *pool, uint32_t input, uint32_t n);
+
 /*
  * Starts to copy @n samples, which lie one behind the other at inputs[i], in memory that stays as it is until sl_pool_has_copied()
  * says so of *ret_position. Return: 0; -EAGAIN no room for all of them; what sl_cuda_errno() says: the pool is then lost.

@@ -245,8 +245,9 @@ static uint32_t jobs_of(const struct served *served)
         return n;
 }
 
-/* Workers of several sizes over one pool; the last may be on a let. */
-static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint32_t rounds)
+/* Workers of several sizes over one pool; the last may be on a let. @refused: which change of an address the driver refuses, or 0.
+ */
+static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint32_t rounds, uint32_t refused)
 {
         static const uint32_t batches[WORKERS] = {1, 4, 8};
         struct served served[WORKERS] = {{.n_ended = 0}};
@@ -260,6 +261,8 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
         for (uint32_t i = 0; i < WORKERS * JOBS; i++)
                 served[i / JOBS].requests[i % JOBS].there = (float(*)[SAMPLES][CLASSES])there + 4 * i;
         cr_assert_eq(sl_green_new(&greens, 25, &green, NULL), 0);
+        if (refused)
+                fake_cuda_fail(FAKE_CUDA_graph_exec_memcpy_node_set_params, refused, CUDA_ERROR_INVALID_VALUE);
         for (uint32_t i = 0; i < WORKERS; i++) {
                 struct sl_gpu_worker_options options = options_of(program, batches[i]);
 
@@ -268,7 +271,7 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
                 served[i].worker = new_worker(&options);
         }
         captures = fake_cuda_calls(FAKE_CUDA_stream_begin_capture);
-        cr_expect_eq(captures, 1 + 3 + 4, "a graph for each size");
+        cr_expect_eq(captures, 1 + 3 + 4 + (refused != 0), "a graph for each size, another for what is refused");
         for (uint32_t round = 0; round < rounds; round++) {
                 uint64_t chance = sl_split_mix_next(&random);
 
@@ -295,7 +298,17 @@ Test(worker, gives_each_job_what_ref_computes)
 {
         for (uint64_t seed = 1; seed <= 6; seed++) {
                 begin(seed, 0);
-                run_traffic(seed, seed % 2, 16, 3000);
+                run_traffic(seed, seed % 2, 16, 3000, 0);
+                finish();
+        }
+}
+
+/* Then copies are no nodes of a graph: found out when it is made, not by a request. */
+Test(worker, gives_each_job_what_ref_computes_where_addresses_of_a_graph_cannot_change)
+{
+        for (uint32_t refused = 1; refused <= 25; refused += 6) {
+                begin(refused, 0);
+                run_traffic(refused, refused % 4 == 1, 16, 1000, refused);
                 finish();
         }
 }
@@ -304,7 +317,7 @@ Test(worker, gives_each_job_what_ref_computes)
 Test(worker, goes_on_when_the_pool_was_full)
 {
         begin(3, 0);
-        run_traffic(3, false, 8, 3000);
+        run_traffic(3, false, 8, 3000, 0);
         finish();
 }
 
@@ -358,7 +371,7 @@ Test(worker, hears_of_its_end_from_the_device)
         begin(5, 0);
         atomic_store(&device_ends, false);
         cr_assert_eq(pthread_create(&thread, NULL, be_a_device, NULL), 0);
-        run_traffic(5, true, 16, 8000);
+        run_traffic(5, true, 16, 8000, 0);
         atomic_store(&device_ends, true);
         pthread_join(thread, NULL);
         finish();
