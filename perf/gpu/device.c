@@ -41,10 +41,10 @@ int command_device(struct ground *ground, const struct wish *wish, struct sl_err
         if (r < 0)
                 return r;
         printf("{\"device\":\"%s\",\"capability\":\"%d.%d\",\"multiprocessors\":%d,\"memory_mib\":%llu,\"cuda\":\"%d.%d\","
-               "\"cudnn\":%d,\"cublaslt\":%d,\"lets\":%s}\n",
+               "\"cudnn\":%d,\"cublaslt\":%d,\"lets\":%s,\"registers_read_only\":%s}\n",
                 device->name, device->major, device->minor, device->n_processors, (unsigned long long)device->memory_bytes >> 20,
                 ground->driver.version / 1000, ground->driver.version % 1000 / 10, libraries->cudnn.version,
-                libraries->cublaslt.version, ground->can_cut ? "true" : "false");
+                libraries->cublaslt.version, ground->can_cut ? "true" : "false", device->registers_read_only ? "true" : "false");
         sl_cuda_libraries_release();
         return 0;
 }

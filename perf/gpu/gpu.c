@@ -20,7 +20,8 @@ static const struct {
 } commands[] = {
         {"device", "", command_device},
         {"agree", "[--batch N] [--limit X] [--tokens N] MODEL...", command_agree},
-        {"time", "[--batch N] [--pieces N] [--at-once N] [--seconds S] [--percent P] [--words] [--tune S] MODEL", command_time},
+        {"time", "[--batch N] [--pieces N] [--at-once N] [--seconds S] [--percent P] [--words] [--read-only] [--tune S] MODEL",
+                command_time},
         {"launch", "", command_launch},
         {"lets", "", command_lets},
         {"memory", "[--batch 32] MODEL", command_memory},
@@ -35,6 +36,7 @@ static const struct option options[] = {
         {"limit", required_argument, NULL, 'l'},
         {"tokens", required_argument, NULL, 't'},
         {"words", no_argument, NULL, 'w'},
+        {"read-only", no_argument, NULL, 'r'},
         {"tune", required_argument, NULL, 'u'},
         {0},
 };
@@ -67,6 +69,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                 wish->n_tokens = c == 't' ? (uint32_t)number : wish->n_tokens;
                 wish->limit = c == 'l' ? number : wish->limit;
                 wish->words |= c == 'w';
+                wish->read_only |= c == 'r';
         }
         if (r == 0 &&
                 (wish->n_flying > 16 || wish->batch > 1024 || !wish->batch || !wish->n_pieces || wish->batch % wish->n_pieces))
@@ -98,6 +101,7 @@ int main(int argc, char **argv)
                 return 2;
         }
         ground.n_tokens = wish.n_tokens;
+        ground.reads_only = wish.read_only;
         r = ground_open(&ground, &error);
         if (r < 0) {
                 fprintf(stderr, "starling-gpu: no GPU: %s\n", error.text);

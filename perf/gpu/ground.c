@@ -179,6 +179,20 @@ static void lay_pieces(struct request *request)
         }
 }
 
+/* Inputs are read in a second mapping of the memory, where nothing can be written. */
+static int lay_view(struct request *request, int fd)
+{
+        const struct sl_host_region *region = &request->region;
+        char *view = mmap(NULL, region->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+
+        if (view == MAP_FAILED)
+                return -errno;
+        sl_host_region_init(&request->view, &request->ground->driver, view, region->bytes, false);
+        for (uint32_t i = 0; i < request->info->n_inputs; i++)
+                request->inputs[i] = view + ((const char *)request->inputs[i] - (const char *)region->base);
+        return 0;
+}
+
 void request_reset(struct request *request)
 {
         request->job = (struct sl_gpu_job){.pieces = request->pieces,
@@ -192,12 +206,15 @@ int request_init(struct request *request, struct ground *ground, const struct sl
         const struct sl_plan_info *info = sl_plan_info(plan);
         uint64_t in = room_of(info->inputs, info->n_inputs, samples), out = room_of(info->outputs, info->n_outputs, samples);
         uint64_t bytes = sl_align_up(in + out + 1, SL_PAGE_BYTES);
-        void *room;
+        SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("request", MFD_CLOEXEC);
+        void *room = MAP_FAILED;
+        int r = 0;
 
         *request = (struct request){.ground = ground, .info = info, .samples = samples, .n_pieces = n_pieces};
         if (in == UINT64_MAX || out == UINT64_MAX)
                 return -ENOTSUP;
-        room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+                room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
         request->pieces = calloc(n_pieces, sizeof(*request->pieces));
         request->piece_inputs = calloc((size_t)n_pieces * info->n_inputs + 1, sizeof(void *));
         request->piece_outputs = calloc((size_t)n_pieces * info->n_outputs + 1, sizeof(void *));
@@ -210,20 +227,31 @@ int request_init(struct request *request, struct ground *ground, const struct sl
         }
         sl_host_region_init(&request->region, &ground->driver, room, bytes, true);
         lay_ports(request, room);
+        r = ground->reads_only ? lay_view(request, fd) : 0;
+        if (r < 0) {
+                request_deinit(request);
+                return r;
+        }
         lay_pieces(request);
         request_reset(request);
         return 0;
 }
 
+static void drop_region(struct sl_host_region *region, const struct sl_cuda_driver *driver)
+{
+        const struct sl_host_region was = *region;
+
+        sl_host_region_deinit(region, driver);
+        if (was.base)
+                munmap(was.base, was.bytes);
+}
+
 void request_deinit(struct request *request)
 {
-        void *room = request->region.base;
-        uint64_t bytes = request->region.bytes;
-
-        if (room) {
-                sl_host_region_deinit(&request->region, &request->ground->driver);
-                munmap(room, bytes);
-        }
+        if (request->region.base)
+                drop_region(&request->region, &request->ground->driver);
+        if (request->view.base)
+                drop_region(&request->view, &request->ground->driver);
         free(request->pieces);
         free(request->piece_inputs);
         free(request->piece_outputs);

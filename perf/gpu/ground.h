@@ -17,6 +17,7 @@ struct ground {
         struct sl_greens greens;
         bool can_cut;      /* into green contexts */
         uint32_t n_tokens; /* integers of inputs are below this */
+        bool reads_only;   /* inputs of requests are mapped read-only, as clients' memory is in the process of a GPU */
         struct sl_cuda_chooser *chooser; /* NULL: first candidates are taken */
         CUdeviceptr lent;                /* for what is timed */
 };
@@ -39,7 +40,7 @@ struct request {
         struct ground *ground;
         const struct sl_plan_info *info;
         uint32_t samples, n_pieces;
-        struct sl_host_region region;
+        struct sl_host_region region, view; /* all of it; once more, where inputs are read */
         const void *inputs[SL_PLAN_PORTS_MAX];
         void *outputs[SL_PLAN_PORTS_MAX];
         struct sl_gpu_piece *pieces;

@@ -101,6 +101,14 @@ static void print_tuning(const struct ground *ground, char text[128])
                 ground->chooser ? "timed" : "first", facts.n_timed, facts.n_candidates, (double)facts.timed_ns / 1e9);
 }
 
+/* How they come to the device: by itself, or by memory of the driver. */
+static const char *inputs_of(const struct request *request)
+{
+        if (!request->view.base)
+                return request->region.reached ? "registered" : "not registered";
+        return request->view.reached ? "read-only, registered" : "read-only, not registered";
+}
+
 static void print_times(const struct ground *ground, const struct wish *wish, struct run *run, uint64_t took_ns)
 {
         char name[128], assignment[64] = "", tuning[128];
@@ -110,16 +118,18 @@ static void print_times(const struct ground *ground, const struct wish *wish, st
         qsort(run->times_ns, n, sizeof(*run->times_ns), by_size);
         if (wish->percent)
                 snprintf(assignment, sizeof(assignment), "\"percent\":%u,", wish->percent);
-        printf("{\"model\":\"%s\",\"precision\":\"%s\",\"batch\":%u,\"pieces\":%u,\"at_once\":%u,\"completions\":\"%s\",%"
+        printf("{\"model\":\"%s\",\"precision\":\"%s\",\"batch\":%u,\"pieces\":%u,\"at_once\":%u,\"completions\":\"%s\",\"inputs\":"
+               "\"%s\",%"
                "s%s\"requests\":%u,"
                "\"median_us\":%.1f,\"p99_us\":%.1f,\"samples_per_s\":%.1f,\"host_us_per_request\":%.2f}\n",
                 name_of(wish->models[0], name),
                 wish->options.precision == SL_PRECISION_BF16 ? "bf16"
                 : wish->options.tf32                         ? "tf32"
                                                              : "fp32",
-                wish->batch, wish->n_pieces, wish->n_flying, wish->words ? "words" : "events", assignment, tuning, n,
-                n ? (double)run->times_ns[n / 2] / 1e3 : 0, n ? (double)run->times_ns[(uint64_t)n * 99 / 100] / 1e3 : 0,
-                (double)run->samples * 1e9 / (double)(took_ns + 1), n ? (double)run->host_ns / n / 1e3 : 0);
+                wish->batch, wish->n_pieces, wish->n_flying, wish->words ? "words" : "events", inputs_of(&run->requests[0]),
+                assignment, tuning, n, n ? (double)run->times_ns[n / 2] / 1e3 : 0,
+                n ? (double)run->times_ns[(uint64_t)n * 99 / 100] / 1e3 : 0, (double)run->samples * 1e9 / (double)(took_ns + 1),
+                n ? (double)run->host_ns / n / 1e3 : 0);
 }
 
 static int measure(struct run *run, const struct ground *ground, const struct wish *wish, struct sl_error *error)

@@ -44,6 +44,7 @@ static int describe_device(struct sl_cuda_device *device, struct sl_error *error
                 {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &device->minor},
                 {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &device->n_processors},
                 {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &device->block_shared_bytes},
+                {CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, &device->registers_read_only},
         };
         size_t memory_bytes = 0;
         CUresult result = driver->device_get_name(device->name, sizeof(device->name), device->number);

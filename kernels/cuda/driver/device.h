@@ -19,6 +19,7 @@ struct sl_cuda_device {
         int major, minor; /* compute capability */
         int n_processors; /* multiprocessors (SMs) */
         int block_shared_bytes;
+        int registers_read_only; /* 1: memory of the host that is mapped read-only can be registered with it */
         uint64_t memory_bytes;
 };
 

@@ -248,12 +248,13 @@ static CUresult CUDAAPI fake_device_get_attribute(int *ret_value, CUdevice_attri
 {
         (void)device;
         ENTER(device_get_attribute);
-        *ret_value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR        ? fake.options.major
-                     : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT          ? fake.options.n_processors
-                     : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK   ? 49152
-                     : attribute == CU_DEVICE_ATTRIBUTE_WARP_SIZE                     ? 32
-                     : attribute == CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS ? fake.options.writes_values
-                                                                                      : 0;
+        *ret_value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? fake.options.major
+                     : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? fake.options.n_processors
+                     : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK       ? 49152
+                     : attribute == CU_DEVICE_ATTRIBUTE_WARP_SIZE                         ? 32
+                     : attribute == CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS     ? fake.options.writes_values
+                     : attribute == CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED ? 1
+                                                                                          : 0;
         return fake_leave(CUDA_SUCCESS);
 }
 
