@@ -21,7 +21,10 @@ struct run {
         uint64_t *times_ns; /* from give to the poll that has it */
         uint64_t host_ns;   /* in give(), in the poll behind it, and in the one that had it */
         uint64_t samples;
+        uint64_t device_ns; /* of a launch, alone */
 };
+
+#define LAUNCHES 50 /* behind each other, for that */
 
 static int by_size(const void *a, const void *b)
 {
@@ -109,6 +112,14 @@ static const char *inputs_of(const struct request *request)
         return request->view.reached ? "read-only, registered" : "read-only, not registered";
 }
 
+/* What is not the device's own time of a batch, of the time between the ends of two: 0 is a device that is never idle. */
+static double idle_us(const struct run *run, uint64_t took_ns)
+{
+        double each_ns = run->n_times ? (double)took_ns / run->n_times : 0;
+
+        return each_ns > (double)run->device_ns ? (each_ns - (double)run->device_ns) / 1e3 : 0;
+}
+
 static void print_times(const struct ground *ground, const struct wish *wish, struct run *run, uint64_t took_ns)
 {
         char name[128], assignment[64] = "", tuning[128];
@@ -121,7 +132,8 @@ static void print_times(const struct ground *ground, const struct wish *wish, st
         printf("{\"model\":\"%s\",\"precision\":\"%s\",\"batch\":%u,\"pieces\":%u,\"at_once\":%u,\"completions\":\"%s\",\"inputs\":"
                "\"%s\",%"
                "s%s\"requests\":%u,"
-               "\"median_us\":%.1f,\"p99_us\":%.1f,\"samples_per_s\":%.1f,\"host_us_per_request\":%.2f}\n",
+               "\"median_us\":%.1f,\"p99_us\":%.1f,\"samples_per_s\":%.1f,\"host_us_per_request\":%.2f,\"device_us\":%.1f,"
+               "\"idle_us\":%.1f}\n",
                 name_of(wish->models[0], name),
                 wish->options.precision == SL_PRECISION_BF16 ? "bf16"
                 : wish->options.tf32                         ? "tf32"
@@ -129,12 +141,12 @@ static void print_times(const struct ground *ground, const struct wish *wish, st
                 wish->batch, wish->n_pieces, wish->n_flying, wish->words ? "words" : "events", inputs_of(&run->requests[0]),
                 assignment, tuning, n, n ? (double)run->times_ns[n / 2] / 1e3 : 0,
                 n ? (double)run->times_ns[(uint64_t)n * 99 / 100] / 1e3 : 0, (double)run->samples * 1e9 / (double)(took_ns + 1),
-                n ? (double)run->host_ns / n / 1e3 : 0);
+                n ? (double)run->host_ns / n / 1e3 : 0, (double)run->device_ns / 1e3, idle_us(run, took_ns));
 }
 
 static int measure(struct run *run, const struct ground *ground, const struct wish *wish, struct sl_error *error)
 {
-        uint64_t start;
+        uint64_t start, took_ns;
         int r = 0;
 
         for (uint32_t i = 0; i < WARM && r == 0; i++)
@@ -144,8 +156,11 @@ static int measure(struct run *run, const struct ground *ground, const struct wi
         start = sl_clock_ns();
         if (r == 0)
                 r = turn(run, start + (uint64_t)(wish->seconds * 1e9), error);
+        took_ns = sl_clock_ns() - start;
         if (r == 0)
-                print_times(ground, wish, run, sl_clock_ns() - start);
+                r = sl_gpu_worker_time(run->worker, wish->batch, LAUNCHES, &run->device_ns, error);
+        if (r == 0)
+                print_times(ground, wish, run, took_ns);
         return r;
 }
 

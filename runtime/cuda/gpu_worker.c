@@ -551,3 +551,40 @@ int sl_gpu_worker_lost(const struct sl_gpu_worker *w, struct sl_error *error)
         (void)sl_cuda_check(w->driver, w->lost, error, "%s is lost", w->gpu->memory.device);
         return -EIO;
 }
+
+/* ---- for measurements ---- */
+
+static CUresult launch_between(struct sl_gpu_worker *w, uint32_t batch, uint32_t n, CUevent begin, CUevent end)
+{
+        struct sl_batch_graph *graph = graph_of(w, batch);
+        CUresult result = w->driver->event_record(begin, w->stream);
+
+        for (uint32_t i = 0; i < n && result == CUDA_SUCCESS; i++)
+                result = sl_batch_graph_launch(graph, w->stream, graph->places.sources, graph->places.results);
+        if (result == CUDA_SUCCESS)
+                result = w->driver->event_record(end, w->stream);
+        return result == CUDA_SUCCESS ? w->driver->stream_synchronize(w->stream) : result;
+}
+
+int sl_gpu_worker_time(struct sl_gpu_worker *w, uint32_t batch, uint32_t n, uint64_t *ret_ns, struct sl_error *error)
+{
+        CUevent begin = NULL, end = NULL;
+        CUresult result;
+        float ms = 0;
+
+        if (w->n_jobs)
+                return sl_error_set(error, EBUSY, "a worker with %u jobs is not timed", w->n_jobs);
+        result = w->driver->event_create(&begin, CU_EVENT_DEFAULT);
+        if (result == CUDA_SUCCESS)
+                result = w->driver->event_create(&end, CU_EVENT_DEFAULT);
+        if (result == CUDA_SUCCESS)
+                result = launch_between(w, batch, n, begin, end);
+        if (result == CUDA_SUCCESS)
+                result = w->driver->event_elapsed_time(&ms, begin, end);
+        if (begin)
+                w->driver->event_destroy(begin);
+        if (end)
+                w->driver->event_destroy(end);
+        *ret_ns = (uint64_t)((double)ms * 1e6 / n);
+        return sl_cuda_check(w->driver, result, error, "%u launches of batch %u on %s", n, batch, w->gpu->memory.device);
+}

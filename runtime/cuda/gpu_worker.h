@@ -87,3 +87,9 @@ uint32_t sl_gpu_worker_jobs(const struct sl_gpu_worker *worker);
 
 /* 0; -EIO: the device, or this process's use of it, is lost; the text says how. */
 int sl_gpu_worker_lost(const struct sl_gpu_worker *worker, struct sl_error *error);
+
+/*
+ * What the device takes for a launch of @batch, a size that it has, by its own clock: the mean of @n behind each other. For
+ * measurements: it has no jobs. Waits. Return: 0; -EBUSY it has; what sl_cuda_errno() says.
+ */
+int sl_gpu_worker_time(struct sl_gpu_worker *worker, uint32_t batch, uint32_t n, uint64_t *ret_ns, struct sl_error *error);

@@ -313,6 +313,30 @@ Test(worker, gives_each_job_what_ref_computes_where_addresses_of_a_graph_cannot_
         }
 }
 
+Test(worker, is_timed_only_without_jobs_and_serves_as_before)
+{
+        struct served served = {.n_ended = 0};
+        struct sl_gpu_worker_options options;
+        struct sl_gpu_program *program;
+        struct sl_error error = {""};
+        uint64_t ns;
+
+        begin(11, 0);
+        program = new_program(16);
+        options = options_of(program, BATCH);
+        served.worker = new_worker(&options);
+        cr_expect_eq(sl_gpu_worker_time(served.worker, BATCH, 3, &ns, &error), 0, "%s", error.text);
+        give_some(&served, WHOLE);
+        cr_expect_eq(sl_gpu_worker_time(served.worker, BATCH, 3, &ns, &error), -EBUSY);
+        while (sl_gpu_worker_jobs(served.worker))
+                end_some(&served);
+        cr_expect_eq(served.n_ended, 1);
+        cr_expect_eq(sl_gpu_worker_time(served.worker, BATCH, 3, &ns, &error), 0, "%s", error.text);
+        sl_gpu_worker_free(served.worker);
+        sl_gpu_program_free(program);
+        finish();
+}
+
 /* A pool with less room than the jobs need: they wait, and go on. */
 Test(worker, goes_on_when_the_pool_was_full)
 {
