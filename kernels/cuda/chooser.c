@@ -135,6 +135,11 @@ void sl_cuda_chooser_forget(struct sl_cuda_chooser *chooser, const uint64_t key[
         chooser->news = true;
 }
 
+uint64_t sl_cuda_chooser_spent_ns(const struct sl_cuda_chooser *chooser)
+{
+        return chooser->spent_ns;
+}
+
 bool sl_cuda_chooser_has_time(const struct sl_cuda_chooser *chooser)
 {
         return chooser->spent_ns < chooser->options.bound_ns;

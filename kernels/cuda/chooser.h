@@ -63,6 +63,9 @@ const struct sl_cuda_chooser_options *sl_cuda_chooser_options(const struct sl_cu
 /* NULL: nothing is known. Valid until the next is kept or forgotten. */
 const struct sl_gpu_choice *sl_cuda_chooser_find(const struct sl_cuda_chooser *chooser, const uint64_t key[2]);
 
+/* What it has noted as taken, in this process. */
+uint64_t sl_cuda_chooser_spent_ns(const struct sl_cuda_chooser *chooser);
+
 /* Has it time for another? */
 bool sl_cuda_chooser_has_time(const struct sl_cuda_chooser *chooser);
 

@@ -238,6 +238,17 @@ static int make_chosen(struct sl_session *session, const struct sl_kernel_source
         return 0;
 }
 
+/* The first candidate that a library takes; what it says of the first one where it takes none. */
+static int make_first(struct sl_session *session, const struct sl_kernel_source *source, const struct sl_cuda_record *record,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        int r = sl_cuda_kernel_make(session, source, &record->candidates[0], ret_kernel, error), later = r;
+
+        for (uint32_t i = 1; i < record->n && later == -ENOTSUP; i++)
+                later = sl_cuda_kernel_make(session, source, &record->candidates[i], ret_kernel, NULL);
+        return later == 0 ? 0 : r;
+}
+
 static int compile(
         struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
 {
@@ -246,6 +257,8 @@ static int compile(
 
         if (r == 0)
                 r = check_all_forms(source, &record, error);
+        if (r == 0 && record.n > 1 && source->node->n_outputs != 1)
+                r = sl_error_set(error, EBADMSG, "a node of %u outputs has several candidates", source->node->n_outputs);
         if (r == 0 && session->device.chooser && (record.n > 1 || record.candidates[0].text)) {
                 r = make_chosen(session, source, &record, ret_kernel);
                 if (r < 0)
@@ -253,7 +266,7 @@ static int compile(
                 if (r > 0)
                         return 0;
         }
-        return r < 0 ? r : sl_cuda_kernel_make(session, source, &record.candidates[0], ret_kernel, error);
+        return r < 0 ? r : make_first(session, source, &record, ret_kernel, error);
 }
 
 static size_t scratch_bytes(const struct sl_kernel *kernel)

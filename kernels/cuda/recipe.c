@@ -309,8 +309,10 @@ int sl_cuda_recipe_make(const struct sl_node_desc *node, enum sl_cuda_way way, u
 
         switch (way) {
         case SL_CUDA_WAY_OWN:
-        case SL_CUDA_WAY_FUSED_ATTENTION:
                 r = sl_cuda_recipe_own(&recipe, node, NULL);
+                break;
+        case SL_CUDA_WAY_FUSED_ATTENTION:
+                r = node->op == SL_OP_ROW_ATTENTION ? sl_cuda_recipe_own(&recipe, node, NULL) : -ENOTSUP;
                 break;
         case SL_CUDA_WAY_CONVOLUTION:
         case SL_CUDA_WAY_BARE:

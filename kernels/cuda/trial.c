@@ -6,6 +6,8 @@
 #include "cuda/chooser.h"
 #include "cuda/cudnn/plan.h"
 #include "cuda/stopwatch.h"
+#include "op.h"
+#include "shape/attention.h"
 #include "tensor.h"
 
 #include <errno.h>
@@ -39,7 +41,19 @@ static void mix_tensor(uint64_t key[2], const struct sl_tensor *tensor)
         mix(key, tensor->shape.dims, tensor->shape.rank * sizeof(tensor->shape.dims[0]));
 }
 
-/* What else decides a convolution is in the texts of its candidates. */
+/* Of attention; what else decides a convolution is in the texts of its candidates. */
+static void mix_attention(uint64_t key[2], const struct sl_node_desc *node)
+{
+        struct sl_attention a = {.batch = 0};
+
+        if (node->op != SL_OP_ROW_ATTENTION || sl_attention_read(node, &a, NULL) < 0)
+                return;
+        const int64_t numbers[] = {a.heads, a.depth, a.width, a.first[0], a.first[1], a.first[2], a.guard};
+
+        mix(key, numbers, sizeof(numbers));
+        mix(key, &a.scale, sizeof(a.scale));
+}
+
 void sl_cuda_trial_node_key(const struct sl_kernel_source *source, uint64_t ret_key[2])
 {
         const struct sl_node_desc *node = source->node;
@@ -52,6 +66,7 @@ void sl_cuda_trial_node_key(const struct sl_kernel_source *source, uint64_t ret_
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 mix_tensor(ret_key, &node->inputs[i]);
         mix_tensor(ret_key, &node->outputs[0]);
+        mix_attention(ret_key, node);
 }
 
 void sl_cuda_trial_product_key(const struct sl_cuda_product *p, const struct sl_cublaslt_ground *ground, uint64_t ret_key[2])
@@ -300,7 +315,7 @@ int sl_cuda_trial_node(struct sl_session *session, const struct sl_kernel_source
         const uint64_t key[2])
 {
         struct node_trial *t = calloc(1, sizeof(*t));
-        uint64_t begun_ns = sl_clock_ns();
+        uint64_t begun_ns = sl_clock_ns(), spent_ns = sl_cuda_chooser_spent_ns(session->device.chooser), within_ns;
         struct race race = {.best = 0};
         int r;
 
@@ -311,8 +326,10 @@ int sl_cuda_trial_node(struct sl_session *session, const struct sl_kernel_source
         t->n = record->n;
         memcpy(t->candidates, record->candidates, record->n * sizeof(record->candidates[0]));
         r = try_node(t, &race);
+        within_ns =
+                sl_cuda_chooser_spent_ns(session->device.chooser) - spent_ns; /* on products of its candidates, noted with them */
         if (r != -EIO)
-                keep_node(t, &race, key, sl_clock_ns() - begun_ns);
+                keep_node(t, &race, key, sl_clock_ns() - begun_ns - within_ns);
         for (uint32_t i = 0; i < t->n; i++)
                 sl_cuda_kernel_free(t->kernels[i]);
         sl_cudnn_plans_deinit(t->compiled, t->n_compiled);

@@ -323,8 +323,42 @@ Test(cuda_record, of_bytes_that_is_damaged_is_no_other)
         damage_record(SL_CUDA_WAY_BYTES_CONVOLUTION, SL_CUDA_WAY_BYTES_CONVOLUTION);
 }
 
+/* What cuDNN has beside what it has not. */
+Test(cuda_record, of_int8_that_is_damaged_is_refused_or_read)
+{
+        const struct sl_cuda_record record = {.n = 2,
+                .candidates = {{.way = SL_CUDA_WAY_INT8_ROWS},
+                        {.way = SL_CUDA_WAY_INT8_CONVOLUTION, .engine = 28, .text = "plan", .text_bytes = 5}}};
+        struct sl_cuda_record back;
+        uint64_t bytes;
+        uint8_t *data;
+
+        cr_assert_eq(sl_cuda_record_write(&record, (void **)&data, &bytes), 0);
+        cr_assert_eq(sl_cuda_record_read(&(struct sl_blob){data, bytes}, &back, NULL), 0);
+        cr_expect_null(back.candidates[0].text);
+        cr_expect_str_eq(back.candidates[1].text, "plan");
+        for (uint64_t bit = 0; bit < bytes * 8; bit++) {
+                data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+                cr_expect(read_damaged(data, bytes) == -EBADMSG || bit >= 128, "bit %d", (int)bit);
+                data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        free(data);
+}
+
+/* Whatever a record says of a node. */
+Test(cuda_record, of_fused_attention_is_of_attention_alone)
+{
+        const struct sl_tensor tensor = {.dtype = SL_DTYPE_F32, .shape = {2, {4, 4}}};
+        const struct sl_node_desc node = {.op = SL_OP_RELU, .n_inputs = 1, .n_outputs = 1, .inputs = {tensor}, .outputs = {tensor}};
+        struct sl_cuda_recipe recipe;
+
+        cr_assert_eq(sl_cuda_recipe_make(&node, SL_CUDA_WAY_OWN, 0, false, &recipe), 0);
+        sl_cuda_recipe_deinit(&recipe);
+        cr_expect_eq(sl_cuda_recipe_make(&node, SL_CUDA_WAY_FUSED_ATTENTION, 0, false, &recipe), -ENOTSUP);
+}
+
 /* Several products would be computed as one. */
-Test(cuda_record, of_several_has_only_plans_of_cudnn)
+Test(cuda_record, of_several_has_convolutions_and_attention_alone)
 {
         const struct sl_cuda_record record = {.n = 2, .candidates = {{.way = SL_CUDA_WAY_PRODUCT}, {.way = SL_CUDA_WAY_PRODUCT}}};
         struct sl_cuda_record back;

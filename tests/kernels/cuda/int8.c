@@ -22,12 +22,13 @@ struct layer {
         uint32_t x_type; /* uint8 or int8 */
         int64_t x_zero, channels, filters, height, width;
         int64_t kernel[2], stride[2], pads[4], dilation[2], groups;
-        bool product, turned, bias;
+        bool product, turned, bias, relu;
+        uint32_t to; /* 0: float32 */
 };
 
 static struct network net;
 static uint8_t x[MOST];
-static float y[MOST], wanted[MOST];
+static float y[MOST], wanted[MOST]; /* or bytes */
 
 static int64_t random_below(int64_t n)
 {
@@ -61,6 +62,19 @@ static uint32_t add_constant(uint32_t dtype, uint32_t rank, const int64_t *dims,
         return value;
 }
 
+/* The node that was added last: what it is rounded to, and a Relu. */
+static void finish_node(const struct layer *l)
+{
+        struct sl_node *node = &net.graph->nodes[net.graph->n_nodes - 1];
+        struct sl_error error = {""};
+
+        (void)sl_attrs_set_int(&node->attrs, SL_ATTR_TO, l->to ? l->to : SL_DTYPE_F32);
+        (void)sl_attrs_set_int(&node->attrs, SL_ATTR_Y_ZERO, l->to == SL_DTYPE_U8 ? 100 : -20);
+        (void)sl_attrs_set_float(&node->attrs, SL_ATTR_Y_SCALE, 777);
+        node->epilogue.activation = l->relu ? SL_ACT_RELU : SL_ACT_NONE;
+        cr_assert_eq(sl_graph_infer_node(net.graph, net.graph->n_nodes - 1, &error), 0, "%s", error.text);
+}
+
 static uint32_t add_convolution(const struct layer *l)
 {
         uint32_t in = network_input(&net, l->x_type, DIMS(SL_DIM_BATCH, l->channels, l->height, l->width));
@@ -71,7 +85,7 @@ static uint32_t add_convolution(const struct layer *l)
                 ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {l->kernel[0], l->kernel[1]}}, {SL_ATTR_STRIDES, 2, {l->stride[0], l->stride[1]}},
                         {SL_ATTR_PADS, 4, {l->pads[0], l->pads[1], l->pads[2], l->pads[3]}},
                         {SL_ATTR_DILATIONS, 2, {l->dilation[0], l->dilation[1]}}, {SL_ATTR_GROUP, 0, {l->groups}},
-                        {SL_ATTR_X_ZERO, 0, {l->x_zero}}, {SL_ATTR_TO, 0, {SL_DTYPE_F32}}));
+                        {SL_ATTR_X_ZERO, 0, {l->x_zero}}));
 }
 
 static uint32_t add_product(const struct layer *l)
@@ -82,15 +96,17 @@ static uint32_t add_product(const struct layer *l)
         uint32_t scale = network_scales(&net, DIMS(l->filters)), bias = add_constant(SL_DTYPE_I32, DIMS(l->filters), 1000);
 
         return network_node(&net, SL_OP_QUANTIZED_MATMUL, l->bias ? 4 : 3, (const uint32_t[]){in, w, scale, bias},
-                ATTRS({SL_ATTR_TRANS_B, 0, {l->turned}}, {SL_ATTR_X_ZERO, 0, {l->x_zero}}, {SL_ATTR_TO, 0, {SL_DTYPE_F32}}));
+                ATTRS({SL_ATTR_TRANS_B, 0, {l->turned}}, {SL_ATTR_X_ZERO, 0, {l->x_zero}}));
 }
 
+/* The bytes of its results. */
 static uint64_t run_plan(const char *backend, const struct sl_instance_ground *ground, float *results)
 {
         struct sl_error error = {""};
         struct sl_instance *instance;
         struct sl_plan *plan;
         struct sl_shape shape;
+        uint64_t bytes;
         int fd = network_plan_fd(&net, backend, BATCH);
 
         cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
@@ -99,10 +115,11 @@ static uint64_t run_plan(const char *backend, const struct sl_instance_ground *g
         cr_assert_eq(sl_instance_run(instance, BATCH, (const void *[]){x}, (void *[]){results}), 0);
         shape = sl_plan_info(plan)->outputs[0].shape;
         shape.dims[0] = BATCH;
+        bytes = sl_shape_elements(&shape) * sl_dtype_bytes(sl_plan_info(plan)->outputs[0].dtype);
         sl_instance_free(instance);
         sl_plan_free(plan);
-        cr_assert_leq(sl_shape_elements(&shape), (uint64_t)MOST);
-        return sl_shape_elements(&shape);
+        cr_assert_leq(bytes, sizeof(y));
+        return bytes;
 }
 
 /* Returns how many launches were of int8. */
@@ -116,6 +133,7 @@ static uint32_t expect_ref(const struct layer *l, uint64_t state)
         network_init(&net);
         net.state = state;
         network_output(&net, l->product ? add_product(l) : add_convolution(l));
+        finish_node(l);
         network_finish(&net);
         for (uint32_t i = 0; i < MOST; i++)
                 x[i] = (uint8_t)random_below(256);
@@ -123,8 +141,8 @@ static uint32_t expect_ref(const struct layer *l, uint64_t state)
         memset(y, 0, sizeof(y));
         run_plan("cuda", ground, y);
         for (uint64_t i = 0; i < n; i++)
-                cr_assert_eq(y[i], wanted[i], "state %llu, element %llu: %f, ref has %f", (unsigned long long)state,
-                        (unsigned long long)i, (double)y[i], (double)wanted[i]);
+                cr_assert_eq(((uint8_t *)y)[i], ((uint8_t *)wanted)[i], "state %llu: byte %llu of the results is another",
+                        (unsigned long long)state, (unsigned long long)i);
         network_deinit(&net);
         return fake_libraries.n_int8 - before;
 }
@@ -136,6 +154,11 @@ static int64_t random_zero(uint32_t x_type)
                                      : random_of((const int64_t[]){0, -128, 5}, 3);
 }
 
+static uint32_t random_to(void)
+{
+        return (uint32_t)random_of((const int64_t[]){0, SL_DTYPE_U8, SL_DTYPE_I8}, 3);
+}
+
 static struct layer random_convolution(void)
 {
         struct layer l = {.x_type = random_below(2) ? SL_DTYPE_U8 : SL_DTYPE_I8,
@@ -144,7 +167,9 @@ static struct layer random_convolution(void)
                 .height = 3 + random_below(6),
                 .width = 3 + random_below(6),
                 .groups = 1,
-                .bias = random_below(2)};
+                .bias = random_below(2),
+                .relu = random_below(2),
+                .to = random_to()};
 
         l.x_zero = random_zero(l.x_type);
         for (int i = 0; i < 2; i++) {
@@ -203,6 +228,16 @@ Test(cuda_int8, pointwise_convolutions_are_those_of_ref)
         }
 }
 
+/* The product of rows is the first candidate there. */
+Test(cuda_int8, pointwise_convolutions_are_cudnns_where_cublaslt_has_no_product)
+{
+        static const struct layer layer = {SL_DTYPE_U8, 77, 64, 64, 3, 3, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, .bias = true};
+
+        use_cudnn(false);
+        fake_libraries.lacks_products = true;
+        cr_expect_eq(expect_ref(&layer, 600), 1);
+}
+
 Test(cuda_int8, products_are_those_of_ref)
 {
         net.state = 3000;
@@ -214,7 +249,9 @@ Test(cuda_int8, products_are_those_of_ref)
                         .height = 1 + random_below(5),
                         .product = true,
                         .turned = random_below(2),
-                        .bias = random_below(2)};
+                        .bias = random_below(2),
+                        .relu = random_below(2),
+                        .to = random_to()};
 
                 l.x_zero = random_zero(l.x_type);
                 cr_expect_eq(expect_ref(&l, 400 + i), 1);

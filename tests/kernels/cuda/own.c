@@ -13,6 +13,7 @@
 #include "shape/attention.h"
 #include "shape/recurrent.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,20 +86,27 @@ static void fill_lengths(struct random *random, const struct sl_node_desc *node,
                 lengths[i] = (int32_t)random_next(random, (uint32_t)r.steps + 1);
 }
 
-/* Keys that are masked for some queries; all of them for others, or a block and more of the first. */
-static void fill_mask(struct random *random, const struct sl_node_desc *node, uint16_t *mask)
+/* Keys that are masked for some queries; all of them for others, or a block and more of the first. In float32 by what is least,
+ * too. */
+static void fill_mask(struct random *random, const struct sl_node_desc *node, void *mask)
 {
         const struct sl_tensor *tensor = &node->inputs[SL_ATTENTION_MASK];
         uint64_t keys = (uint64_t)tensor->shape.dims[3], rows = sl_shape_elements(&tensor->shape) / keys;
-        uint16_t masked = tensor->dtype == SL_DTYPE_F16 ? 0xfc00 : 0xff80;
+        bool wide = tensor->dtype == SL_DTYPE_F32;
+        float least = random_next(random, 2) ? -INFINITY : -FLT_MAX;
 
         for (uint64_t row = 0; row < rows; row++) {
                 uint32_t kind = (uint32_t)random_next(random, 6);
                 uint64_t end = kind == 0 ? keys : kind == 1 ? 70 : 0;
 
-                for (uint64_t key = 0; key < keys; key++)
-                        if (key < end || random_next(random, 5) == 0)
-                                mask[row * keys + key] = masked;
+                for (uint64_t key = 0; key < keys; key++) {
+                        if (key >= end && random_next(random, 5))
+                                continue;
+                        if (wide)
+                                ((float *)mask)[row * keys + key] = least;
+                        else
+                                ((uint16_t *)mask)[row * keys + key] = tensor->dtype == SL_DTYPE_F16 ? 0xfc00 : 0xff80;
+                }
         }
 }
 
@@ -259,7 +267,7 @@ static void expect_agreement(struct random *random, const struct sl_node_desc *n
                 if (i == SL_RNN_LENGTHS)
                         fill_lengths(random, node, (int32_t *)(void *)want.inputs[i].at);
                 if (node->op == SL_OP_ROW_ATTENTION && i == SL_ATTENTION_MASK)
-                        fill_mask(random, node, (uint16_t *)(void *)want.inputs[i].at);
+                        fill_mask(random, node, want.inputs[i].at);
                 relayout(&node->inputs[i], want.inputs[i].at, &own->inputs[i], got.inputs[i].at);
         }
         run_on_ref(&want);
@@ -461,7 +469,7 @@ static struct sl_node_desc attention_node(struct random *random, uint32_t dtype)
                 bench_input(&node, dtype, SHAPE(batch, i ? keys : rows, heads * (i == 2 ? width : depth) + rest[i]));
         }
         if (random_next(random, 2))
-                bench_input(&node, dtype,
+                bench_input(&node, random_next(random, 2) ? dtype : SL_DTYPE_F32,
                         SHAPE(random_next(random, 2) ? batch : 1, random_next(random, 2) ? heads : 1,
                                 random_next(random, 2) ? rows : 1, random_next(random, 4) ? keys : 1));
         sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, heads);
