@@ -24,6 +24,8 @@ enum sl_planner_trait {
         SL_PLANNER_TIMES = 1 << 2,
         /* Its kernels see no memory of the host: what it cannot run nobody runs in its place. */
         SL_PLANNER_ALONE = 1 << 3,
+        /* In bfloat16 it computes whatever lies between products, too: what is float32 among them is a cost. */
+        SL_PLANNER_NARROW = 1 << 4,
 };
 
 /* What a kernel needs beside its constants. */

@@ -145,7 +145,7 @@ agree() {
         [ "$count" -ge "$2" ] || { printf '%s agree, of at least %s\n' "$count" "$2" >>"$logs/$1.log"; return 1; }
 }
 
-# Several at once: ref computes on one core each, and takes most of the time. In bfloat16 MobileNetV3 is 3.3e-2 off (perf/gpu).
+# Several at once: ref computes on one core each, and takes most of the time. In bfloat16 EfficientNet-B0 says nothing (perf/gpu).
 part_zoo() {
         local model lines=$logs/zoo.lines
         mkdir -p "$lines"
@@ -157,7 +157,7 @@ part_zoo() {
                 "$build/bin/starling-gpu" "$lines" perf/zoo/skeletons
         grep -h '^{' "$lines"/*-precision=* 2>/dev/null >>"$logs/zoo.jsonl"
         cat "$lines"/* >>"$logs/zoo.log"
-        [ ! -s "$lines/failed" ] && agree zoo $(($(wc -w <<<"$zoo") * 2))
+        [ ! -s "$lines/failed" ] && agree zoo $(($(wc -w <<<"$zoo") * 2 - $(grep -cw efficientnet-b0 <<<"$zoo")))
 }
 
 serve_digits() {

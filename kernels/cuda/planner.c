@@ -235,7 +235,7 @@ static const char *engine(const struct sl_blob *blob)
 }
 
 const struct sl_planner sl_cuda_planner = {
-        .traits = SL_PLANNER_HALVES | SL_PLANNER_ALONE,
+        .traits = SL_PLANNER_HALVES | SL_PLANNER_ALONE | SL_PLANNER_NARROW,
         .prepare = prepare,
         .supports = supports,
         .algorithms = algorithms,

@@ -79,7 +79,7 @@ static const char *engine(const struct sl_blob *blob)
 }
 
 static const struct sl_planner planner = {
-        .traits = SL_PLANNER_HALVES | SL_PLANNER_ALONE,
+        .traits = SL_PLANNER_HALVES | SL_PLANNER_ALONE | SL_PLANNER_NARROW,
         .prepare = prepare_planning,
         .supports = supports,
         .algorithms = algorithms,

@@ -97,7 +97,10 @@ static bool carries_halves(uint32_t op)
         }
 }
 
-/* How many of its inputs become narrow; behind them are parameters and masks, which kernels read in any type, and indices. */
+/*
+ * How many of its inputs become narrow; behind them are parameters and masks, which kernels read in any type, and indices. The
+ * scale of an RMSNormalization says what the result is, and so is narrow.
+ */
 static uint32_t count_narrow(const struct sl_node *node)
 {
         switch (node->op) {
@@ -106,7 +109,6 @@ static uint32_t count_narrow(const struct sl_node *node)
         case SL_OP_NORMALIZED_CONCAT:
                 return node->n_inputs - 4;
         case SL_OP_LAYER_NORM:
-        case SL_OP_RMS_NORM:
         case SL_OP_INSTANCE_NORM:
         case SL_OP_GROUP_NORM:
         case SL_OP_BATCH_NORM:
@@ -152,6 +154,8 @@ static bool wants_half(const struct narrowing *narrowing, const struct sl_node *
 {
         bool product = is_product(narrowing, node->op), any = product;
 
+        if (node->op == SL_OP_LAYER_NORM && node->n_outputs > 1) /* means and deviations are float32 */
+                return false;
         if (!product && (!(narrowing->halves ? carries_halves(node->op) : carries(node->op)) || is_last(narrowing, node)))
                 return false;
         for (uint32_t i = 0; i < count_narrow(node); i++) {

@@ -12,8 +12,8 @@ struct sl_error;
 struct sl_graph;
 
 /*
- * After the passes. The nodes are written anew, so their indices change. @halves: the backend computes halves wherever it computes
- * float32 (SL_PLANNER_HALVES): attention, softmax and normalisations are narrow, too, with masks and parameters in float32, while
+ * After the passes. The nodes are written anew, so their indices change. @halves: the backend wants them wherever it computes
+ * float32 (SL_PLANNER_NARROW): attention, softmax and normalisations are narrow, too, with masks and parameters in float32, while
  * what makes an output of the model, and is no product, rounds nothing. Return: 0, -ENOMEM, -E2BIG, what inference says.
  */
 int sl_graph_narrow(struct sl_graph *graph, bool halves, struct sl_error *error);

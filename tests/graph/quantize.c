@@ -453,6 +453,30 @@ Test(narrow, for_a_backend_of_halves_leaves_normalisations_between_products_and_
         builder_free(b);
 }
 
+/* Types that follow a parameter's, and results that are float32 in any case. */
+Test(narrow, for_a_backend_of_halves_leaves_types_that_agree)
+{
+        struct builder *b = image_model();
+        struct sl_error error = {""};
+
+        builder_random(b, "w", DIMS(CHANNELS, CHANNELS, 1, 1));
+        builder_random(b, "scale", DIMS(1));
+        builder_node(b, "Conv", "x,w", "c");
+        builder_node(b, "RMSNormalization", "c,scale", "r");
+        builder_node(b, "Conv", "r,w", "d");
+        builder_node(b, "LayerNormalization", "d,scale,,", "n,m,s");
+        builder_node(b, "Mul", "n,m", "p");
+        builder_node(b, "Conv", "p,w", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = builder_import(b);
+
+        cr_assert_eq(sl_graph_narrow(graph, true, &error), 0, "%s", error.text);
+        cr_expect_eq(dtype_of_output(graph, SL_OP_RMS_NORM), SL_DTYPE_BF16);
+        cr_expect_eq(dtype_of_output(graph, SL_OP_LAYER_NORM), SL_DTYPE_F32);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
 Test(narrow, a_graph_without_products_stays_as_it_is)
 {
         struct builder *b = image_model();

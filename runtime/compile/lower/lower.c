@@ -437,6 +437,6 @@ int sl_lower_finish(struct sl_graph *graph, const struct sl_lower_options *optio
                 return sl_error_set(error, ENOTSUP,
                         "precision is int8, but no product of the file is quantized: `starling quantize` writes such files");
         if (wants_narrow(graph, options))
-                r = sl_graph_narrow(graph, backend_of(options)->planner->traits & SL_PLANNER_HALVES, error);
+                r = sl_graph_narrow(graph, backend_of(options)->planner->traits & SL_PLANNER_NARROW, error);
         return r < 0 ? r : sl_half_weights_mark(graph, weights_of(graph, options), error);
 }
