@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCKS       3000u
+#define BLOCKS       SL_FLOOR_BLOCKS
 #define BLOCK_ROUNDS 100u
-#define WARM_UP      200u /* blocks */
+#define WARM_UP      (BLOCKS / 15) /* blocks */
 #define THE_END      UINT32_MAX
 
 /* Odd values go there, even ones come back: in one word, or in a word of each direction. */
