@@ -185,22 +185,10 @@ static int add_product(struct sl_cuda_recipe *recipe, const struct sl_node_desc 
         return 0;
 }
 
-static int add_settling(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums)
-{
-        struct sl_cuda_place places[SL_NODE_INPUTS_MAX + 3] = {{0}};
-
-        for (uint32_t i = 0; i < node->n_inputs; i++)
-                places[i] = (struct sl_cuda_place){.kind = SL_CUDA_INPUT, .index = i};
-        places[node->n_inputs] = *sums;
-        places[node->n_inputs + 1] =
-                (struct sl_cuda_place){.kind = SL_CUDA_INPUT, .index = 1, .bytes = sl_cuda_int8_totals_at(&node->inputs[1])};
-        places[node->n_inputs + 2] = (struct sl_cuda_place){.kind = SL_CUDA_OUTPUT};
-        return sl_cuda_recipe_planned(recipe, node, sl_cuda_own_plan_int8_settle, places, node->n_inputs + 2, 1);
-}
-
 int sl_cuda_int8_make(
         struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, enum sl_cuda_way way, uint64_t workspace_bytes)
 {
+        const struct sl_cuda_place totals = {.kind = SL_CUDA_INPUT, .index = 1, .bytes = sl_cuda_int8_totals_at(&node->inputs[1])};
         struct sl_cuda_place sums = {.kind = SL_CUDA_SCRATCH};
         struct sl_cuda_product product;
         int r = -ENOTSUP;
@@ -212,5 +200,5 @@ int sl_cuda_int8_make(
                 r = add_product(recipe, node, &product, is_signed(node) && sl_cuda_int8_is_pointwise(node), &sums);
         else if (way == SL_CUDA_WAY_INT8_PRODUCT && read_product(node, &product))
                 r = add_product(recipe, node, &product, is_signed(node), &sums);
-        return r < 0 ? r : add_settling(recipe, node, &sums);
+        return r < 0 ? r : sl_cuda_quantized_settle(recipe, node, &sums, &totals);
 }

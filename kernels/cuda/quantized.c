@@ -116,15 +116,19 @@ static int add_convolution(struct sl_cuda_recipe *recipe, const struct sl_node_d
         return 0;
 }
 
-static int add_settling(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums)
+int sl_cuda_quantized_settle(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums,
+        const struct sl_cuda_place *totals)
 {
-        struct sl_cuda_place places[SL_NODE_INPUTS_MAX + 2] = {{0}};
+        struct sl_cuda_place places[SL_NODE_INPUTS_MAX + 3] = {{0}};
+        uint32_t n = node->n_inputs;
 
-        for (uint32_t i = 0; i < node->n_inputs; i++)
+        for (uint32_t i = 0; i < n; i++)
                 places[i] = (struct sl_cuda_place){.kind = SL_CUDA_INPUT, .index = i};
-        places[node->n_inputs] = *sums;
-        places[node->n_inputs + 1] = (struct sl_cuda_place){.kind = SL_CUDA_OUTPUT};
-        return sl_cuda_recipe_planned(recipe, node, sl_cuda_own_plan_settle, places, node->n_inputs + 1, 1);
+        places[n++] = *sums;
+        if (totals)
+                places[n++] = *totals;
+        places[n] = (struct sl_cuda_place){.kind = SL_CUDA_OUTPUT};
+        return sl_cuda_recipe_planned(recipe, node, totals ? sl_cuda_own_plan_int8_settle : sl_cuda_own_plan_settle, places, n, 1);
 }
 
 int sl_cuda_quantized_make(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, uint64_t workspace_bytes)
@@ -142,5 +146,5 @@ int sl_cuda_quantized_make(struct sl_cuda_recipe *recipe, const struct sl_node_d
                 r = add_convolution(recipe, node, workspace_bytes, &factors, &sums);
         else if (r == 0)
                 r = add_product(recipe, node, &factors, &sums);
-        return r < 0 ? r : add_settling(recipe, node, &sums);
+        return r < 0 ? r : sl_cuda_quantized_settle(recipe, node, &sums, NULL);
 }

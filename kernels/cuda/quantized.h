@@ -24,3 +24,10 @@ bool sl_cuda_quantized_fits(const struct sl_node_desc *node);
 
 /* Adds its steps. @workspace_bytes: of the convolution. Return: 0; -ENOTSUP; -ENOMEM. */
 int sl_cuda_quantized_make(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, uint64_t workspace_bytes);
+
+/*
+ * Adds the last step, from @sums to the result: float32; with @totals int32, which lack what the zero point makes of those. Return:
+ * 0; -ENOTSUP; -ENOMEM.
+ */
+int sl_cuda_quantized_settle(struct sl_cuda_recipe *recipe, const struct sl_node_desc *node, const struct sl_cuda_place *sums,
+        const struct sl_cuda_place *totals);

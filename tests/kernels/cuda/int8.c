@@ -189,43 +189,36 @@ static void use_cudnn(bool lacks_all)
         sl_cuda_planning_use(&fake_cudnn); /* which forgets its plans */
 }
 
+static void check_convolutions(uint32_t rounds, uint64_t seed, bool pointwise)
+{
+        for (uint64_t i = 0; i < rounds; i++) {
+                struct layer l;
+
+                net.state = 1000 * seed + i;
+                l = random_convolution();
+                for (int k = 0; k < 2 && pointwise; k++)
+                        l.kernel[k] = l.stride[k] = l.dilation[k] = 1, l.pads[k] = l.pads[2 + k] = 0;
+                cr_expect_eq(expect_ref(&l, 1000 * seed + 500 + i), 1);
+        }
+}
+
 Test(cuda_int8, convolutions_are_those_of_ref)
 {
-        net.state = 1;
         use_cudnn(false);
-        for (uint64_t i = 0; i < 60; i++) {
-                const struct layer l = random_convolution();
-
-                cr_expect_eq(expect_ref(&l, 100 + i), 1);
-                net.state = 2 + i;
-        }
+        check_convolutions(60, 1, false);
 }
 
 /* im2col, with cuBLASLt behind it. */
 Test(cuda_int8, convolutions_that_cudnn_does_not_have_are_those_of_ref)
 {
-        net.state = 1000;
         use_cudnn(true);
-        for (uint64_t i = 0; i < 60; i++) {
-                const struct layer l = random_convolution();
-
-                cr_expect_eq(expect_ref(&l, 200 + i), 1);
-                net.state = 1001 + i;
-        }
+        check_convolutions(60, 2, false);
 }
 
 Test(cuda_int8, pointwise_convolutions_are_those_of_ref)
 {
-        net.state = 2000;
         use_cudnn(false);
-        for (uint64_t i = 0; i < 20; i++) {
-                struct layer l = random_convolution();
-
-                for (int k = 0; k < 2; k++)
-                        l.kernel[k] = l.stride[k] = l.dilation[k] = 1, l.pads[k] = l.pads[2 + k] = 0;
-                cr_expect_eq(expect_ref(&l, 300 + i), 1);
-                net.state = 2001 + i;
-        }
+        check_convolutions(20, 3, true);
 }
 
 /* The product of rows is the first candidate there. */
