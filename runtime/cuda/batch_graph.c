@@ -232,9 +232,10 @@ int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_device *gr
                 .outputs.n = info->n_outputs + 1,
                 .places = *places};
         r = run_once(&capture, error);
-        if (r == 0)
-                r = make_executable(graph, &capture, error);
-        if (r < 0 || can_move(graph))
+        if (r < 0)
+                return r;
+        r = make_executable(graph, &capture, error);
+        if ((r < 0 && r != -ENOTSUP) || (r == 0 && can_move(graph)))
                 return r;
         drop_graph(graph);
         graph->steps_alone = capture.steps_alone = true;

@@ -6,9 +6,9 @@
  *
  * The steps read and write fixed places; what changes from launch to launch is the far side of the copies, which is set in the
  * executable graph. What is launched keeps the addresses of its moment. The word of findings (session_device.h) is cleared before
- * the steps, and goes with the results, behind the outputs, like another one. Whether the driver sets those addresses is tried when
- * the graph is made: where it does not, the graph has the steps alone, and copies are queued before and behind it. One thread, with
- * the device's context.
+ * the steps, and goes with the results, behind the outputs, like another one. Whether the driver shows and sets those addresses is
+ * tried when the graph is made: where it does not, the graph has the steps alone, and copies are queued before and behind it. One
+ * thread, with the device's context.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct sl_batch_graph {
 
 /*
  * @instance is on @ground, on whose stream nothing is under way. It runs once before it is captured. Into zeros; deinit it in any
- * case. Return: 0; -ENOTSUP the capture does not have the copies; -ENOMEM; what sl_cuda_errno() and launches say, with what they
+ * case. Return: 0; -ENOMEM; what sl_cuda_errno() and launches say, with what they
  * have told the ground.
  */
 int sl_batch_graph_init(struct sl_batch_graph *graph, const struct sl_device *ground, struct sl_instance *instance,

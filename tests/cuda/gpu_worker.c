@@ -245,9 +245,14 @@ static uint32_t jobs_of(const struct served *served)
         return n;
 }
 
-/* Workers of several sizes over one pool; the last may be on a let. @refused: which change of an address the driver refuses, or 0.
- */
-static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint32_t rounds, uint32_t refused)
+/* A call that the driver refuses once, the @nth time. */
+struct refusal {
+        enum fake_cuda_call call;
+        uint32_t nth;
+};
+
+/* Workers of several sizes over one pool; the last may be on a let. @refusal: while they are made; NULL: nothing is refused. */
+static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint32_t rounds, const struct refusal *refusal)
 {
         static const uint32_t batches[WORKERS] = {1, 4, 8};
         struct served served[WORKERS] = {{.n_ended = 0}};
@@ -261,8 +266,8 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
         for (uint32_t i = 0; i < WORKERS * JOBS; i++)
                 served[i / JOBS].requests[i % JOBS].there = (float(*)[SAMPLES][CLASSES])there + 4 * i;
         cr_assert_eq(sl_green_new(&greens, 25, &green, NULL), 0);
-        if (refused)
-                fake_cuda_fail(FAKE_CUDA_graph_exec_memcpy_node_set_params, refused, CUDA_ERROR_INVALID_VALUE);
+        if (refusal)
+                fake_cuda_fail(refusal->call, refusal->nth, CUDA_ERROR_INVALID_VALUE);
         for (uint32_t i = 0; i < WORKERS; i++) {
                 struct sl_gpu_worker_options options = options_of(program, batches[i]);
 
@@ -271,7 +276,7 @@ static void run_traffic(uint64_t seed, bool writes_done, uint32_t n_slots, uint3
                 served[i].worker = new_worker(&options);
         }
         captures = fake_cuda_calls(FAKE_CUDA_stream_begin_capture);
-        cr_expect_eq(captures, 1 + 3 + 4 + (refused != 0), "a graph for each size, another for what is refused");
+        cr_expect_eq(captures, 1 + 3 + 4 + (refusal != NULL), "a graph for each size, another for what is refused");
         for (uint32_t round = 0; round < rounds; round++) {
                 uint64_t chance = sl_split_mix_next(&random);
 
@@ -298,7 +303,7 @@ Test(worker, gives_each_job_what_ref_computes)
 {
         for (uint64_t seed = 1; seed <= 6; seed++) {
                 begin(seed, 0);
-                run_traffic(seed, seed % 2, 16, 3000, 0);
+                run_traffic(seed, seed % 2, 16, 3000, NULL);
                 finish();
         }
 }
@@ -306,9 +311,13 @@ Test(worker, gives_each_job_what_ref_computes)
 /* Then copies are no nodes of a graph: found out when it is made, not by a request. */
 Test(worker, gives_each_job_what_ref_computes_where_addresses_of_a_graph_cannot_change)
 {
-        for (uint32_t refused = 1; refused <= 25; refused += 6) {
-                begin(refused, 0);
-                run_traffic(refused, refused % 4 == 1, 16, 1000, refused);
+        static const struct refusal refusals[] = {{FAKE_CUDA_graph_exec_memcpy_node_set_params, 1},
+                {FAKE_CUDA_graph_exec_memcpy_node_set_params, 7}, {FAKE_CUDA_graph_exec_memcpy_node_set_params, 13},
+                {FAKE_CUDA_graph_exec_memcpy_node_set_params, 25}, {FAKE_CUDA_graph_memcpy_node_get_params, 1}};
+
+        for (uint32_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+                begin(i + 1, 0);
+                run_traffic(i + 1, i % 2, 16, 1000, &refusals[i]);
                 finish();
         }
 }
@@ -341,7 +350,7 @@ Test(worker, is_timed_only_without_jobs_and_serves_as_before)
 Test(worker, goes_on_when_the_pool_was_full)
 {
         begin(3, 0);
-        run_traffic(3, false, 8, 3000, 0);
+        run_traffic(3, false, 8, 3000, NULL);
         finish();
 }
 
@@ -395,7 +404,7 @@ Test(worker, hears_of_its_end_from_the_device)
         begin(5, 0);
         atomic_store(&device_ends, false);
         cr_assert_eq(pthread_create(&thread, NULL, be_a_device, NULL), 0);
-        run_traffic(5, true, 16, 8000, 0);
+        run_traffic(5, true, 16, 8000, NULL);
         atomic_store(&device_ends, true);
         pthread_join(thread, NULL);
         finish();
