@@ -10,11 +10,6 @@
 #define MULTIPLE  4         /* that cuBLASLt wants of the sizes of matrices of int8 */
 #define DEPTH_MAX (1 << 16) /* 2^14 each: sums stay below 2^31 */
 
-static int64_t x_zero(const struct sl_node_desc *node)
-{
-        return sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0) - (node->inputs[0].dtype == SL_DTYPE_U8 ? 128 : 0);
-}
-
 static bool is_signed(const struct sl_node_desc *node)
 {
         return node->inputs[0].dtype == SL_DTYPE_I8;
@@ -23,7 +18,7 @@ static bool is_signed(const struct sl_node_desc *node)
 static bool are_bytes(const struct sl_node_desc *node)
 {
         return (is_signed(node) || node->inputs[0].dtype == SL_DTYPE_U8) && node->inputs[1].dtype == SL_DTYPE_I8 &&
-               x_zero(node) >= -128 && x_zero(node) <= 127;
+               sl_cuda_own_int8_zero(node) >= -128 && sl_cuda_own_int8_zero(node) <= 127;
 }
 
 static int64_t taps(const struct sl_cudnn_convolution *c)
@@ -48,7 +43,7 @@ static bool read_convolution(const struct sl_node_desc *node, struct sl_cudnn_co
 /* Has the image to have its padding, as that is not 0? */
 static bool is_widened(const struct sl_node_desc *node, const struct sl_cudnn_convolution *c)
 {
-        return x_zero(node) != 0 && has_padding(c);
+        return sl_cuda_own_int8_zero(node) != 0 && has_padding(c);
 }
 
 bool sl_cuda_int8_convolution(const struct sl_node_desc *node, struct sl_cudnn_convolution *ret_convolution)

@@ -51,9 +51,6 @@ static int repack(const struct sl_target *target, const struct sl_node_desc *nod
         return sl_cuda_form_repack(&node->inputs[index], packed, plain, ret_data);
 }
 
-/* Scratch of what is not the first candidate. */
-#define SCRATCH_MAX (32ull << 20)
-
 /* In the order of the heuristics; what own kernels cannot finish is no candidate. @first: the way that the node has first. */
 static void fill_candidates(const struct sl_node_desc *node, uint32_t first, const struct sl_cudnn_plan *plans, uint32_t n,
         struct sl_cuda_record *record)
@@ -87,7 +84,7 @@ static void add_candidate(const struct sl_node_desc *node, uint32_t way, uint32_
                 return;
         bytes = sl_cuda_recipe_scratch(&recipe);
         sl_cuda_recipe_deinit(&recipe);
-        if (at && bytes > SCRATCH_MAX)
+        if (at && bytes > SL_CUDA_SCRATCH_MAX)
                 return;
         memmove(&record->candidates[at + 1], &record->candidates[at], (record->n - at) * sizeof(record->candidates[0]));
         record->candidates[at] = (struct sl_cuda_candidate){.way = way};
@@ -96,7 +93,7 @@ static void add_candidate(const struct sl_node_desc *node, uint32_t way, uint32_
 
 /*
  * A convolution of int8 as a product of rows: first where the rows are the pixels, else last. cuDNN names few engines for int8, of
- * which nothing says whether they use tensor cores; cuBLASLt's do.
+ * which nothing says whether they use tensor cores; cuBLASLt is documented to.
  */
 static void add_rows(const struct sl_node_desc *node, struct sl_cuda_record *record)
 {

@@ -5,10 +5,9 @@
 
 #include <string.h>
 
-/* Candidates of a convolution, and what those behind the first may take of scratch. */
-#define WHOLE_MAX     4u
-#define BARE_MAX      1u
-#define WORKSPACE_MAX (32ull << 20)
+/* Candidates of a convolution. */
+#define WHOLE_MAX 4u
+#define BARE_MAX  1u
 _Static_assert(WHOLE_MAX + BARE_MAX <= SL_CUDNN_PLANS_MAX, "they have room");
 
 /* Networks repeat their blocks. */
@@ -84,7 +83,7 @@ static int make_plans(struct sl_cudnn_planner *planner, const struct sl_cudnn_co
         uint32_t *ret_row, struct sl_error *error)
 {
         const struct sl_cudnn_wish wish = {
-                .tf32 = tf32, .n_whole = WHOLE_MAX, .n_bare = BARE_MAX, .workspace_bytes_max = WORKSPACE_MAX};
+                .tf32 = tf32, .n_whole = WHOLE_MAX, .n_bare = BARE_MAX, .workspace_bytes_max = SL_CUDA_SCRATCH_MAX};
         struct sl_cudnn_plan plans[SL_CUDNN_PLANS_MAX];
         uint32_t n, row = planning.n_known % KNOWN_MAX;
         int r = sl_cudnn_plans_make(planner, convolution, &wish, plans, &n, error);

@@ -19,6 +19,9 @@ struct sl_error;
  */
 int sl_cuda_planning_open(const struct sl_target *target, struct sl_cudnn_planner **ret_planner, struct sl_error *error);
 
+/* Scratch of what is not the first candidate of a node. */
+#define SL_CUDA_SCRATCH_MAX (32ull << 20)
+
 /*
  * The plans of a convolution on the target's GPU, by which it may be computed: the first is what sl_cudnn_plan_make() makes. They
  * stay until the next call; what was asked for a short while ago is known. @tf32: engines that round float32 so are exact enough.

@@ -67,10 +67,10 @@ enum sl_cuda_way sl_cuda_way_of(const struct sl_node_desc *node)
         if ((node->op == SL_OP_MATMUL || node->op == SL_OP_GEMM) && all_plain(node) && same_types(node) &&
                 sl_cuda_product_read(node, &product))
                 return SL_CUDA_WAY_PRODUCT;
-        if (node->op == SL_OP_ROW_ATTENTION && all_plain(node))
-                return sl_cuda_own_supports(node)     ? SL_CUDA_WAY_FUSED_ATTENTION
-                       : sl_cuda_attention_fits(node) ? SL_CUDA_WAY_ATTENTION
-                                                      : SL_CUDA_WAY_OWN;
+        if (node->op == SL_OP_ROW_ATTENTION && sl_cuda_own_supports(node))
+                return SL_CUDA_WAY_FUSED_ATTENTION;
+        if (node->op == SL_OP_ROW_ATTENTION && all_plain(node) && sl_cuda_attention_fits(node))
+                return SL_CUDA_WAY_ATTENTION;
         if (sl_cuda_quantized_fits(node))
                 return way_of_bytes(node);
         return sl_cuda_recurrent_fits(node) ? SL_CUDA_WAY_RECURRENT : SL_CUDA_WAY_OWN;

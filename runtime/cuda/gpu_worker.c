@@ -554,6 +554,14 @@ int sl_gpu_worker_lost(const struct sl_gpu_worker *w, struct sl_error *error)
 
 /* ---- for measurements ---- */
 
+static bool has_graph(const struct sl_gpu_worker *w, uint32_t batch)
+{
+        for (uint32_t i = 0; i < w->n_batches; i++)
+                if (w->graphs[i].batch == batch)
+                        return true;
+        return false;
+}
+
 static CUresult launch_between(struct sl_gpu_worker *w, uint32_t batch, uint32_t n, CUevent begin, CUevent end)
 {
         struct sl_batch_graph *graph = graph_of(w, batch);
@@ -572,6 +580,8 @@ int sl_gpu_worker_time(struct sl_gpu_worker *w, uint32_t batch, uint32_t n, uint
         CUresult result;
         float ms = 0;
 
+        if (!has_graph(w, batch) || !n)
+                return sl_error_set(error, EINVAL, "a worker has no graph of batch %u, or %u launches are none", batch, n);
         if (w->n_jobs)
                 return sl_error_set(error, EBUSY, "a worker with %u jobs is not timed", w->n_jobs);
         result = w->driver->event_create(&begin, CU_EVENT_DEFAULT);

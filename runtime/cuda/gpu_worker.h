@@ -90,6 +90,6 @@ int sl_gpu_worker_lost(const struct sl_gpu_worker *worker, struct sl_error *erro
 
 /*
  * What the device takes for a launch of @batch, a size that it has, by its own clock: the mean of @n behind each other. For
- * measurements: it has no jobs. Waits. Return: 0; -EBUSY it has; what sl_cuda_errno() says.
+ * measurements: it has no jobs. Waits. Return: 0; -EINVAL it has no such size; -EBUSY it has jobs; what sl_cuda_errno() says.
  */
 int sl_gpu_worker_time(struct sl_gpu_worker *worker, uint32_t batch, uint32_t n, uint64_t *ret_ns, struct sl_error *error);

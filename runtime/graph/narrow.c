@@ -133,19 +133,11 @@ static bool has_half(const struct narrowing *narrowing, uint32_t value)
         return narrowing->forms[value].half != SL_VALUE_NONE || sl_graph_is_constant(narrowing->graph, value);
 }
 
-static bool is_output(const struct sl_graph *graph, uint32_t value)
-{
-        for (uint32_t i = 0; i < graph->n_outputs; i++)
-                if (graph->outputs[i] == value)
-                        return true;
-        return false;
-}
-
 /* Makes it what the model answers, where a Cast on either side costs the same? */
 static bool is_last(const struct narrowing *narrowing, const struct sl_node *node)
 {
         for (uint32_t i = 0; i < node->n_outputs; i++)
-                if (narrowing->halves && is_output(narrowing->graph, node->outputs[i]))
+                if (narrowing->halves && sl_graph_is_output(narrowing->graph, node->outputs[i]))
                         return true;
         return false;
 }

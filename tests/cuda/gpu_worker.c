@@ -335,6 +335,7 @@ Test(worker, is_timed_only_without_jobs_and_serves_as_before)
         options = options_of(program, BATCH);
         served.worker = new_worker(&options);
         cr_expect_eq(sl_gpu_worker_time(served.worker, BATCH, 3, &ns, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_gpu_worker_time(served.worker, BATCH + 1, 3, &ns, &error), -EINVAL);
         give_some(&served, WHOLE);
         cr_expect_eq(sl_gpu_worker_time(served.worker, BATCH, 3, &ns, &error), -EBUSY);
         while (sl_gpu_worker_jobs(served.worker))

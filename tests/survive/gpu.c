@@ -646,9 +646,9 @@ Test(module_gpu, refuses_what_it_cannot_run_by_the_node_or_leaves_it_to_the_cpu)
         world_stop(&world);
 }
 
-#define INT8_SAMPLES 8u
+#define SOME 8u
 
-static void predict(struct gpu_guest *guest, const char *name, float ret_numbers[INT8_SAMPLES * DIGITS_OUT])
+static void predict(struct gpu_guest *guest, const char *name, float ret_numbers[SOME * DIGITS_OUT])
 {
         struct starling_error error = {""};
         struct starling_completion done = {0};
@@ -657,34 +657,49 @@ static void predict(struct gpu_guest *guest, const char *name, float ret_numbers
         char text[512];
 
         cr_assert_eq(starling_model_open(guest->client, name, &model, &error), 0, "%s", error.text);
-        request = digits_ask(&guest->job, model, 0, INT8_SAMPLES);
+        request = digits_ask(&guest->job, model, 0, SOME);
         cr_assert_eq(
                 starling_infer(guest->queue, &request, &done), 0, "%s: %s", name, starling_reason_text(&done, text, sizeof(text)));
-        memcpy(ret_numbers, guest->job.out.data, sizeof(float) * INT8_SAMPLES * DIGITS_OUT);
+        memcpy(ret_numbers, guest->job.out.data, sizeof(float) * SOME * DIGITS_OUT);
         starling_model_close(model);
+}
+
+/* Of models "on-gpu" and "on-cpu". */
+static void expect_same_predictions(float bound)
+{
+        float on_gpu[SOME * DIGITS_OUT], on_cpu[SOME * DIGITS_OUT], largest = 0;
+        struct gpu_guest guest;
+
+        world_start(&world);
+        gpu_guest_enter(&guest, &world, &data);
+        predict(&guest, "on-gpu", on_gpu);
+        predict(&guest, "on-cpu", on_cpu);
+        for (uint32_t i = 0; i < SOME * DIGITS_OUT; i++) {
+                largest = on_cpu[i] > largest ? on_cpu[i] : largest;
+                cr_expect_float_eq(
+                        on_gpu[i], on_cpu[i], bound, "number %u: %f, the CPU has %f", i, (double)on_gpu[i], (double)on_cpu[i]);
+        }
+        cr_expect_gt(largest, 0.0f, "nothing was predicted");
+        gpu_guest_leave(&guest);
+        world_stop(&world);
 }
 
 /* Sums of bytes are exact on both; what lies between them is float32, in another order. */
 Test(module_gpu, computes_an_int8_model_as_the_cpu_does)
 {
-        float on_gpu[INT8_SAMPLES * DIGITS_OUT], on_cpu[INT8_SAMPLES * DIGITS_OUT], largest = 0;
-        struct gpu_guest guest;
-
         gpu_use_module();
         world_copy_int8_model(&world, "resnet", "on-gpu", "device: gpu:0\nbatch_max: 8\n");
         world_copy_int8_model(&world, "resnet", "on-cpu", "");
-        world_start(&world);
-        gpu_guest_enter(&guest, &world, &data);
-        predict(&guest, "on-gpu", on_gpu);
-        predict(&guest, "on-cpu", on_cpu);
-        for (uint32_t i = 0; i < INT8_SAMPLES * DIGITS_OUT; i++) {
-                largest = on_cpu[i] > largest ? on_cpu[i] : largest;
-                cr_expect_float_eq(
-                        on_gpu[i], on_cpu[i], 1e-3f, "number %u: %f, the CPU has %f", i, (double)on_gpu[i], (double)on_cpu[i]);
-        }
-        cr_expect_gt(largest, 0.0f, "nothing was predicted");
-        gpu_guest_leave(&guest);
-        world_stop(&world);
+        expect_same_predictions(1e-3f);
+}
+
+/* Narrow from one end to the other. */
+Test(module_gpu, computes_a_bfloat16_model_as_the_cpu_does_in_float32)
+{
+        gpu_use_module();
+        world_copy_model(&world, "resnet", "on-gpu", "device: gpu:0\nbatch_max: 8\nprecision: bf16\n");
+        world_copy_model(&world, "resnet", "on-cpu", "");
+        expect_same_predictions(3e-2f);
 }
 
 /* Nothing on the device is lost by that. */

@@ -460,9 +460,11 @@ struct sl_own_recurrent {
 };
 
 /*
- * starling.RowAttention (shape/attention.h). A task is 64 rows of queries of a head of a sample. Elements between rows, and of the
- * first head's in a row, of queries, keys and values; strides of the mask along [batch, heads, rows, keys].
+ * starling.RowAttention (shape/attention.h). A task is a block's rows of queries of a head of a sample. Elements between rows, and
+ * of the first head's in a row, of queries, keys and values; strides of the mask along [batch, heads, rows, keys].
  */
+#define SL_OWN_QUERIES         16 /* of a warp */
+#define SL_OWN_ATTENTION_WARPS 4  /* of a block */
 struct sl_own_attention {
         void *out;
         const void *q, *k, *v, *mask; /* the mask may be NULL */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* starling.RowAttention of halves, in one kernel: heads of up to 128 elements, in eights, so that rows are read 16 bytes at a time.
- */
+/* starling.RowAttention of halves in one kernel: heads of up to 128 elements, in eights, so that 16 bytes are read at a time. */
 #include "shape/attention.h"
 #include "cuda/own/builder.h"
 
 #include <errno.h>
 
-#define THREADS 128
-#define ROWS    64 /* of a block */
-#define EIGHT   8
-#define GRID    65535
+#define THREADS  (SL_OWN_ATTENTION_WARPS * 32)
+#define ROWS     (SL_OWN_ATTENTION_WARPS * SL_OWN_QUERIES) /* of a block */
+#define EIGHT    8
+#define HEAD_MAX 128 /* of the largest kernel */
+#define GRID     65535
 
 /* Elements that a kernel has room for in a head, and where it stands behind the first of its type. */
 static uint32_t kernel_of(uint32_t dtype, int64_t head)
@@ -33,7 +33,7 @@ static bool fits(const struct sl_node_desc *node, struct sl_attention *s)
         uint32_t dtype = node->inputs[0].dtype;
 
         if ((dtype != SL_DTYPE_F16 && dtype != SL_DTYPE_BF16) || sl_attention_read(node, s, NULL) || s->batch < 1 || s->rows < 1 ||
-                s->keys < 1 || s->depth > 128 || s->width > 128)
+                s->keys < 1 || s->depth > HEAD_MAX || s->width > HEAD_MAX)
                 return false;
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (node->inputs[i].layout != SL_LAYOUT_PLAIN)

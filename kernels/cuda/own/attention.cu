@@ -9,8 +9,6 @@
 #include "device.cuh"
 
 #define KEYS  64 /* in shared memory at once */
-#define WARPS 4
-#define ROWS  16 /* of a warp */
 #define LOG2E 1.44269504f
 
 /* Rows of up to D elements, each with 8 more behind it, so that rows of 8 begin in other banks. */
@@ -215,7 +213,7 @@ template <typename T, int D> static __device__ void run_attention(const sl_own_a
 
         for (uint32_t task = blockIdx.x; task < a.tasks; task += gridDim.x) {
                 uint32_t tile = task, head = divide(&tile, a.tiles), sample = divide(&head, a.heads);
-                uint32_t first = (tile * WARPS + threadIdx.x / 32) * ROWS;
+                uint32_t first = (tile * SL_OWN_ATTENTION_WARPS + threadIdx.x / 32) * SL_OWN_QUERIES;
                 uint32_t mask_at = sample * a.mask_strides[0] + head * a.mask_strides[1];
                 const T *key = static_cast<const T *>(a.k) + sample * a.keys * a.row[1] + a.first[1] + head * a.depth;
                 const T *value = static_cast<const T *>(a.v) + sample * a.keys * a.row[2] + a.first[2] + head * a.width;

@@ -151,10 +151,9 @@ int sl_own_build_shift(struct sl_own_builder *builder, const struct sl_node_desc
         return 0;
 }
 
-/* What x's zero point is where its bytes are int8. */
-static int32_t signed_zero(const struct sl_node_desc *node)
+int64_t sl_cuda_own_int8_zero(const struct sl_node_desc *node)
 {
-        return (int32_t)sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0) - (node->inputs[0].dtype == SL_DTYPE_U8 ? 128 : 0);
+        return sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0) - (node->inputs[0].dtype == SL_DTYPE_U8 ? 128 : 0);
 }
 
 /* Rows are places of a window of one tap. */
@@ -189,7 +188,7 @@ static int add_im2col(struct sl_own_builder *builder, const struct sl_node_desc 
         bool conv = node->op == SL_OP_QUANTIZED_CONV;
         uint64_t channels = (uint64_t)x->dims[conv ? 1 : x->rank - 1], words;
         struct sl_own_im2col a = {.flip = node->inputs[0].dtype == SL_DTYPE_U8 ? 0x80808080u : 0,
-                .zero = (uint8_t)signed_zero(node) * 0x01010101u,
+                .zero = (uint8_t)sl_cuda_own_int8_zero(node) * 0x01010101u,
                 .channels = sl_own_divide_by(channels / 4)};
         struct sl_own_launch *launch;
 
@@ -198,7 +197,7 @@ static int add_im2col(struct sl_own_builder *builder, const struct sl_node_desc 
         if (!conv)
                 read_rows(node, &a.window);
         else if (image)
-                widen_window(&a.window, signed_zero(node) != 0);
+                widen_window(&a.window, sl_cuda_own_int8_zero(node) != 0);
         words = channels / 4 * (conv ? (uint64_t)x->dims[0] : 1);
         for (uint32_t d = 0; d < SL_OWN_SPATIAL && words <= INT32_MAX; d++) {
                 a.kernel[d] = sl_own_divide_by((uint64_t)a.window.kernel[d]);
@@ -254,7 +253,7 @@ static int add_settling(struct sl_own_builder *builder, const struct sl_node_des
                 node->epilogue.activation > SL_ACT_ELU || (residual && addend->layout != node->outputs[0].layout))
                 return -ENOTSUP;
         a.sums_dtype = sums_dtype;
-        a.x_zero = signed_zero(node);
+        a.x_zero = (int32_t)sl_cuda_own_int8_zero(node);
         launch = sl_own_add(builder, SL_OWN_KERNEL_settle, &a, sizeof(a), a.elements);
         sl_own_slot(launch, offsetof(struct sl_own_settle, out), SL_OWN_OUTPUT, 0, 0);
         sl_own_slot(launch, offsetof(struct sl_own_settle, sums), SL_OWN_INPUT, node->n_inputs, 0);

@@ -100,6 +100,9 @@ int sl_cuda_own_plan_int8_image(const struct sl_node_desc *node, struct sl_own_p
 int sl_cuda_own_plan_int8_rows(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
 int sl_cuda_own_plan_int8_settle(const struct sl_node_desc *node, struct sl_own_plan *ret_plan);
 
+/* What x's zero point is where its bytes are int8: where that is 0, so is padding. */
+int64_t sl_cuda_own_int8_zero(const struct sl_node_desc *node);
+
 void sl_cuda_own_plan_deinit(struct sl_own_plan *plan);
 
 /* The kernels of this build, loaded into the device that is current. */

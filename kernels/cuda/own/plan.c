@@ -35,7 +35,7 @@
         X(QUANTIZE_LINEAR, quantize) X(DEQUANTIZE_LINEAR, dequantize) X(QUANTIZED_ADD, quantized_add)                              \
         X(LSTM, recurrent) X(GRU, recurrent) X(RNN, recurrent) X(ONE_HOT, one_hot) X(CONV, convolve)                               \
         X(CONV_TRANSPOSE, convolve) X(HARDMAX, hardmax) X(GRID_SAMPLE, grid_sample) X(REVERSE_SEQUENCE, reverse_sequence)          \
-        X(MEAN_VARIANCE_NORM, mean_variance) X(DYNAMIC_QUANTIZE_LINEAR, dynamic_quantize) X(LANED_CONV, convolve)    \
+        X(MEAN_VARIANCE_NORM, mean_variance) X(DYNAMIC_QUANTIZE_LINEAR, dynamic_quantize) X(LANED_CONV, convolve)            \
         X(ROW_ATTENTION, row_attention)
 /* clang-format on */
 
