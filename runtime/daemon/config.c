@@ -57,7 +57,7 @@ struct access_texts {
 };
 
 struct texts {
-        char *name, *socket_dir, *allocation, *grace_seconds, *wait, *log_level;
+        char *name, *socket_dir, *allocation, *grace_seconds, *wait, *log_level, *log_format;
         char **model_repositories, **models;
         uint32_t model_repositories_count, models_count;
         struct access_texts access;
@@ -141,6 +141,7 @@ const cyaml_schema_field_t sl_config_fields[] = {
         SL_TEXT_FIELD(struct texts, grace_seconds),
         SL_TEXT_FIELD(struct texts, wait),
         SL_TEXT_FIELD(struct texts, log_level),
+        SL_TEXT_FIELD(struct texts, log_format),
         SL_LIST_FIELD(struct texts, model_repositories),
         SL_LIST_FIELD(struct texts, models),
         CYAML_FIELD_MAPPING("access", CYAML_FLAG_OPTIONAL, struct texts, access, access_fields),
@@ -156,9 +157,10 @@ const cyaml_schema_field_t sl_config_fields[] = {
 
 static const cyaml_schema_value_t schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, sl_config_fields)};
 
-/* In the order of enum sl_wait_kind and enum sl_log_level. */
+/* In the order of enum sl_wait_kind, enum sl_log_level and enum sl_log_format. */
 static const char *const waits[] = {"auto", "io_uring", "epoll"};
 static const char *const levels[] = {"error", "warning", "info", "debug"};
+static const char *const formats[] = {"text", "json"};
 static const char *const flags[] = {"false", "true"};
 
 /* The schema's path is the key, the configuration is flat. */
@@ -195,6 +197,7 @@ static const struct sl_setting settings[] = {
         SETTING(trace.sampling, sampling, "trace.sampling", SL_SETTING_SHARE, .max = UINT32_MAX),
         CHOICE(wait, wait, waits, 3),
         CHOICE(log_level, log_level, levels, 4),
+        CHOICE(log_format, log_format, formats, 2),
 };
 
 const struct sl_setting *sl_config_settings(size_t *ret_n)
@@ -244,8 +247,8 @@ static int apply_names(struct sl_config *config, const struct texts *texts, stru
         config->socket_dir = texts->socket_dir;
         if (texts->allocation && texts->allocation[0] != '/' && strcmp(texts->allocation, "auto") != 0 &&
                 strcmp(texts->allocation, "none") != 0)
-                return sl_yaml_file_error(
-                        config->file, error, "allocation", "\"%s\" is neither auto nor none nor an absolute path", texts->allocation);
+                return sl_yaml_file_error(config->file, error, "allocation", "\"%s\" is neither auto nor none nor an absolute path",
+                        texts->allocation);
         config->allocation = texts->allocation;
         if (texts->cache.directory && texts->cache.directory[0] != '/')
                 return sl_yaml_file_error(

@@ -43,6 +43,7 @@
  *     trace: {sampling: 0}             # share of requests that are traced; 1: all
  *     wait: auto                       # io_uring, epoll
  *     log_level: info                  # error, warning, info, debug
+ *     log_format: text                 # or json: an object in each line (log.h)
  *
  * Threads: one at a time; immutable once read. Strings belong to the configuration.
  */
@@ -91,8 +92,9 @@ struct sl_config {
         uint64_t compile_memory_bytes, compile_seconds;
         const char *cache_directory; /* NULL: the default */
         uint64_t cache_bytes;
-        uint32_t wait;      /* enum sl_wait_kind */
-        uint32_t log_level; /* enum sl_log_level */
+        uint32_t wait;       /* enum sl_wait_kind */
+        uint32_t log_level;  /* enum sl_log_level */
+        uint32_t log_format; /* enum sl_log_format */
 
         struct sl_yaml_file *file;
 };

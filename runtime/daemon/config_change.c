@@ -48,6 +48,7 @@ static const struct {
         KEY("stats.worker_histograms", NUMBER, worker_histograms),
         KEY("wait", NUMBER, wait),
         KEY("log_level", NUMBER, log_level),
+        KEY("log_format", NUMBER, log_format),
 #undef KEY
 };
 

@@ -624,7 +624,7 @@ static int run(struct daemon *daemon, struct sl_error *error)
         return 0;
 }
 
-/* Log level and wait have the same names on the command line as in the file. */
+/* The log's level and format, and wait, have the same names on the command line as in the file. */
 static int override(struct daemon *daemon, struct sl_error *error)
 {
         static const char *const levels[] = {"error", "warning", "info", "debug"};
@@ -641,7 +641,31 @@ static int override(struct daemon *daemon, struct sl_error *error)
                 return sl_error_set(error, EINVAL, "--name: \"%s\" is %s", options->name, wish);
         daemon->wait = (uint32_t)wait;
         daemon->log.level = (enum sl_log_level)level;
+        if (!options->log_format)
+                daemon->log.format = (enum sl_log_format)daemon->config->log_format;
         return 0;
+}
+
+/* Before anything that may fail and be logged. */
+static int choose_format(struct daemon *daemon, struct sl_error *error)
+{
+        static const char *const formats[] = {"text", "json"};
+        uint64_t format = SL_LOG_TEXT;
+        char wish[SL_WISH_BYTES];
+
+        if (daemon->options->log_format && sl_value_choice(daemon->options->log_format, formats, SL_LOG_FORMATS, &format, wish) < 0)
+                return sl_error_set(error, EINVAL, "--log-format: \"%s\" is %s", daemon->options->log_format, wish);
+        daemon->log.format = (enum sl_log_format)format;
+        return 0;
+}
+
+/* Why it ends is the last line of a log that programs read. In front of people the caller says it. */
+static void log_failure(const struct daemon *daemon, struct sl_error *error)
+{
+        if (daemon->log.format != SL_LOG_JSON)
+                return;
+        log_text(daemon, SL_LOG_ERROR, "failed", "cause", error->text);
+        error->text[0] = 0;
 }
 
 /* The log's first line. */
@@ -657,8 +681,10 @@ static void log_start(const struct daemon *daemon)
 
 static int start(struct daemon *daemon, struct sl_error *error)
 {
-        int result = read_config(daemon, &daemon->config, error);
+        int result = choose_format(daemon, error);
 
+        if (result == 0)
+                result = read_config(daemon, &daemon->config, error);
         harden();
         if (result == 0)
                 result = override(daemon, error);
@@ -686,6 +712,8 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
 
         if (result == 0)
                 result = run(&daemon, error);
+        if (result < 0)
+                log_failure(&daemon, error);
         sl_runtime_free(daemon.runtime);
         sl_watchdog_stop(&daemon.watchdog);
         sl_core_claims_free(daemon.claims);

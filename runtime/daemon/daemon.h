@@ -22,17 +22,18 @@ struct sl_daemon_options {
         const char *config_path;     /* NULL: defaults */
         const char *name;            /* NULL: the configuration's */
         const char *log_level;       /* NULL: the configuration's */
+        const char *log_format;      /* NULL: the configuration's */
         const char *wait;            /* NULL: the configuration's */
         const char *const *lowering; /* KEY=VALUE over model_defaults, as in lower_options.h */
         uint32_t n_lowering;
         const char *allocation; /* "auto", "none", or a file; NULL: the configuration's */
-        bool fake; /* model_defaults: {predictions: fake} */
+        bool fake;              /* model_defaults: {predictions: fake} */
         const char *const *repositories;
         uint32_t n_repositories;
 };
 
 /*
  * Returns when the process is to end. Return: 0 after an orderly stop; -EINVAL a wrong configuration; else what made a start
- * impossible, with one line of text.
+ * impossible, with one line of text; "" where the log, which is JSON, has said it.
  */
 int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *error);

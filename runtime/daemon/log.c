@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log.h"
 
+#include "log_json.h"
+
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,21 +32,39 @@ static bool has_room(int fd)
         return poll(&file, 1, 0) != 0;
 }
 
-static void write_line(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields)
+/* Return: bytes, of a whole line. */
+static size_t make_text(enum sl_log_level level, const char *event, const char *fields, char line[SL_LOG_LINE_BYTES])
 {
-        char line[SL_LOG_LINE_BYTES];
-        size_t used = write_time(line, sizeof(line));
+        size_t used = write_time(line, SL_LOG_LINE_BYTES);
 
         used += (size_t)snprintf(
-                line + used, sizeof(line) - used, " %s event=%s%s%s", level_names[level], event, *fields ? " " : "", fields);
-        if (used > sizeof(line) - 2)
-                used = sizeof(line) - 2;
+                line + used, SL_LOG_LINE_BYTES - used, " %s event=%s%s%s", level_names[level], event, *fields ? " " : "", fields);
+        if (used > SL_LOG_LINE_BYTES - 2)
+                used = SL_LOG_LINE_BYTES - 2;
         /* Whatever a field holds, an event stays one line. */
         for (size_t i = 0; i < used; i++)
                 if (line[i] == '\n' || line[i] == '\r')
                         line[i] = ' ';
         line[used++] = '\n';
+        return used;
+}
+
+static size_t make_json(enum sl_log_level level, const char *event, const char *fields, char line[SL_LOG_JSON_BYTES])
+{
+        const char *level_name = level_names[level];
+        char time[64];
+
+        time[write_time(time, sizeof(time))] = 0;
+        return log_json_write(&(struct log_json_line){.time = time, .level = level_name, .event = event, .fields = fields}, line,
+                SL_LOG_JSON_BYTES);
+}
+
+static void write_line(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields)
+{
+        char line[SL_LOG_JSON_BYTES];
+        size_t used = log->format == SL_LOG_JSON ? make_json(level, event, fields, line) : make_text(level, event, fields, line);
         ssize_t written = write(log->fd, line, used);
+
         (void)written; /* there is nowhere to complain to */
 }
 

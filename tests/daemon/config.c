@@ -121,7 +121,8 @@ Test(config, every_option_is_read)
                                                "grace_seconds: 1\n"
                                                "compile: {jobs: 2, memory_bytes: 1 GiB, seconds: 30}\n"
                                                "wait: epoll\n"
-                                               "log_level: debug\n");
+                                               "log_level: debug\n"
+                                               "log_format: json\n");
 
         cr_assert_str_eq(config->name, "lab-1");
         cr_assert_str_eq(config->socket_dir, "/tmp/lab");
@@ -163,6 +164,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->compile_memory_bytes, 1u << 30);
         cr_assert_eq(config->wait, SL_WAIT_EPOLL);
         cr_assert_eq(config->log_level, 3);
+        cr_assert_eq(config->log_format, 1);
         sl_config_free(config);
 }
 
@@ -190,6 +192,7 @@ static struct bad bad_configs[] = {
         {"limits:\n  client: {arena_bytes: 8 GiB}\n", ":1:", "limits.uid.arena_bytes", "is below"},
         {"wait: select\n", ":1:", "wait", "not one of auto, io_uring, epoll"},
         {"log_level: loud\n", ":1:", "log_level", "not one of error, warning, info, debug"},
+        {"log_format: xml\n", ":1:", "log_format", "not one of text, json"},
         {"socket_dir: here\n", ":1:", "socket_dir", "absolute"},
         {"access:\n  allow: [no-such-user]\n", ":2:", "access.allow", "no user"},
         {"access:\n  readers: ['@no-such-group']\n", ":2:", "access.readers", "no group"},

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,4 +141,141 @@ Test(log, of_whom_nobody_reads_goes_on_without_its_lines, .timeout = 10)
         cr_assert_eq(sscanf(strstr(rest, "lines="), "lines=%u", &n_lost), 1);
         cr_expect_eq(n_written + n_lost, n_lines + 6);
         cr_expect_not_null(strstr(rest, "info event=b\n"));
+}
+
+/* ---- as JSON ---- */
+
+static struct sl_log json_log_into_pipe(void)
+{
+        struct sl_log log = log_into_pipe(SL_LOG_INFO);
+
+        log.format = SL_LOG_JSON;
+        return log;
+}
+
+/* The only line that was written, as jansson reads it. The caller's. */
+static json_t *written_object(void)
+{
+        json_error_t error;
+        const char *text = written();
+        json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+
+        cr_assert(json_is_object(object), "%s: %s", error.text, text);
+        cr_assert_eq(strchr(text, '\n'), text + strlen(text) - 1, "one line: %s", text);
+        cr_assert_leq(strlen(text), SL_LOG_JSON_BYTES);
+        return object;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+        const char *text = json_string_value(json_object_get(object, key));
+
+        cr_assert_not_null(text, "%s is no string", key);
+        return text;
+}
+
+Test(log, as_json_a_line_is_an_object_with_the_same_keys_and_values)
+{
+        struct sl_log log = json_log_into_pipe();
+        struct sl_fields fields = {0};
+        int length = 0;
+
+        sl_fields_add_number(&fields, "client", 7);
+        sl_fields_add(&fields, "label", "my \"app\"\\\n\t\x01=\x7f \xc3\xa9");
+        sl_fields_add(&fields, "empty", "");
+        sl_fields_add(&fields, "word", "plain-1.0");
+        sl_fields_add_number(&fields, "least", INT64_MIN);
+        sl_fields_add_real(&fields, "seconds", 0.25);
+        sl_log_event(&log, SL_LOG_WARNING, "client-ejected", fields.text);
+        json_t *object = written_object();
+
+        cr_expect_eq(json_object_size(object), 9);
+        cr_expect_eq(sscanf(text_of(object, "time"), "%*4d-%*2d-%*2dT%*2d:%*2d:%*9[0-9.]Z%n", &length), 0);
+        cr_expect_eq((size_t)length, strlen(text_of(object, "time")));
+        cr_expect_str_eq(text_of(object, "level"), "warning");
+        cr_expect_str_eq(text_of(object, "event"), "client-ejected");
+        cr_expect_eq(json_integer_value(json_object_get(object, "client")), 7);
+        cr_expect_str_eq(text_of(object, "label"), "my \"app\"\\\n\t\x01=\x7f \xc3\xa9");
+        cr_expect_str_eq(text_of(object, "empty"), "");
+        cr_expect_str_eq(text_of(object, "word"), "plain-1.0");
+        cr_expect_eq(json_integer_value(json_object_get(object, "least")), INT64_MIN);
+        cr_expect_eq(json_real_value(json_object_get(object, "seconds")), 0.25);
+        json_decref(object);
+}
+
+/* Who chooses a label does not choose its type. */
+Test(log, as_json_a_text_stays_a_text_though_it_reads_as_a_number)
+{
+        const char *const texts[] = {"7", "-7", "0.5", "007", "1e3", "-", ".", "1.", "true", "null", "18446744073709551616"};
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+                struct sl_log log = json_log_into_pipe();
+                struct sl_fields fields = {0};
+
+                sl_fields_add(&fields, "label", texts[i]);
+                sl_log_event(&log, SL_LOG_INFO, "a", fields.text);
+                json_t *object = written_object();
+
+                cr_expect_str_eq(text_of(object, "label"), texts[i]);
+                json_decref(object);
+        }
+}
+
+Test(log, as_json_bytes_that_are_no_utf8_become_replacement_characters)
+{
+        struct sl_log log = json_log_into_pipe();
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "label", "a\xff\xc3(\xed\xa0\x80z");
+        sl_log_event(&log, SL_LOG_INFO, "a", fields.text);
+        json_t *object = written_object();
+
+        cr_expect_str_eq(text_of(object, "label"), "a\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz");
+        json_decref(object);
+}
+
+Test(log, as_json_any_bytes_in_any_number_of_fields_make_one_valid_object)
+{
+        const unsigned char likely[] = {'"', '\\', '\n', ' ', '=', 1, 0x7f, 0xff, 0xc3, 0xa9, 'x', '0', '{', '}'};
+
+        srand48(5);
+        for (int round = 0; round < 3000; round++) {
+                struct sl_log log = json_log_into_pipe();
+                struct sl_fields fields = {0};
+
+                for (long field = lrand48() % 20; field >= 0; field--) {
+                        char key[16], value[1200];
+                        size_t n = (size_t)(lrand48() % (round % 7 == 0 ? 1199 : 40));
+
+                        snprintf(key, sizeof(key), "key%ld", field);
+                        for (size_t i = 0; i < n; i++)
+                                value[i] = (char)(lrand48() % 3 ? likely[(size_t)lrand48() % sizeof(likely)] : 1 + lrand48() % 255);
+                        value[n] = 0;
+                        sl_fields_add(&fields, key, value);
+                }
+                sl_log_event(&log, SL_LOG_INFO, "random", fields.text);
+                json_decref(written_object());
+        }
+}
+
+Test(log, as_json_what_is_no_field_is_still_one_valid_object)
+{
+        const char *const rows[] = {"word", "a=1 word b=2", "a=\"open", "a=\"x\\", "a=\"\\x", "=", "a= b=1", "\"", "  "};
+        char fields[9000];
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sl_log log = json_log_into_pipe();
+
+                sl_log_event(&log, SL_LOG_INFO, "odd", rows[i]);
+                json_decref(written_object());
+        }
+        for (size_t n = 3500; n < sizeof(fields); n += 31) {
+                struct sl_log log = json_log_into_pipe();
+
+                memset(fields, 1, n);
+                memcpy(fields, "a=\"", 3);
+                fields[n] = 0;
+                sl_log_event(&log, SL_LOG_INFO, "long", fields);
+                json_decref(written_object());
+        }
 }

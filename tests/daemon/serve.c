@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <poll.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -295,6 +296,91 @@ Test(serve, io_uring_that_was_asked_for_and_is_denied_is_an_error)
         cr_assert(strstr(output_of(&process), "starling serve: io_uring: denied"), "%s", output_of(&process));
 }
 
+/* ---- the log as JSON ---- */
+
+/* Every line is an object with these keys. The last one, which is the caller's. */
+static json_t *last_object(const struct process *process)
+{
+        char *text = strdup(output_of(process)), *at = text;
+        json_t *object = NULL;
+
+        for (const char *line; (line = strsep(&at, "\n")) && *line;) {
+                json_decref(object);
+                object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+                cr_assert(json_is_string(json_object_get(object, "time")) && json_is_string(json_object_get(object, "level")) &&
+                                  json_is_string(json_object_get(object, "event")),
+                        "%s", line);
+        }
+        free(text);
+        return object;
+}
+
+static const char *event_of(const json_t *object)
+{
+        return json_string_value(json_object_get(object, "event"));
+}
+
+static void expect_json_log(const char *const *arguments)
+{
+        char *argv[16] = {"starling", "serve", "--name", name};
+
+        for (int i = 0; arguments[i]; i++)
+                argv[4 + i] = (char *)arguments[i];
+        struct process runtime = start("json", argv);
+
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_str_eq(heard(), "STOPPING=1");
+        cr_assert_eq(end_of(&runtime), 0);
+        json_t *last = last_object(&runtime);
+
+        cr_expect_str_eq(event_of(last), "stopped");
+        cr_expect_not_null(strstr(output_of(&runtime), "\"event\":\"ready\",\"failed_models\":0}\n"), "%s", output_of(&runtime));
+        json_decref(last);
+}
+
+Test(serve, the_log_is_json_where_the_command_line_or_the_configuration_says_so)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/starling.yaml", folder.path);
+        folder_write(&folder, "starling.yaml", "log_format: json\n");
+        folder_write(&folder, "models/broken/1/model.onnx", "");
+        expect_json_log((const char *[]){"--log-format", "json", "--log-level", "debug", NULL});
+        expect_json_log((const char *[]){"--config", path, NULL});
+}
+
+/* Whatever makes a start impossible: a program reads it as all the rest. */
+static void expect_json_failure(const char *option, const char *value, int status, const char *cause)
+{
+        struct process process = start("failed",
+                (char *[]){"starling", "serve", "--name", name, "--log-format", "json", (char *)option, (char *)value, NULL});
+
+        cr_expect_eq(end_of(&process), status, "%s", output_of(&process));
+        json_t *last = last_object(&process);
+
+        cr_assert_not_null(last);
+        cr_expect_str_eq(event_of(last), "failed");
+        cr_expect_str_eq(json_string_value(json_object_get(last, "level")), "error");
+        cr_expect_not_null(strstr(json_string_value(json_object_get(last, "cause")), cause), "%s", output_of(&process));
+        json_decref(last);
+}
+
+Test(serve, why_it_does_not_start_is_the_last_object_of_a_log_that_is_json)
+{
+        expect_json_failure("--config", "/no/such/file", 2, "/no/such/file");
+        expect_json_failure("--log-level", "loud", 2, "--log-level: \"loud\" is not one of");
+        expect_json_failure("--name", "a/b", 2, "--name: \"a/b\" is not a name");
+}
+
+Test(serve, a_format_that_the_log_has_not_is_named)
+{
+        struct process process = start("failed", (char *[]){"starling", "serve", "--name", name, "--log-format", "xml", NULL});
+
+        cr_expect_eq(end_of(&process), 2);
+        cr_expect_str_eq(output_of(&process), "starling serve: --log-format: \"xml\" is not one of text, json\n");
+}
+
 /* ---- the watchdog ---- */
 
 static struct process serve_watched(const char *us, const char *pid)
@@ -525,7 +611,7 @@ Test(serve, a_second_runtime_takes_cores_that_the_first_has_not)
         char threads[96], placed[48];
 
         snprintf(threads, sizeof(threads), "threads: {dispatcher_cores: [%d], worker_cores: [%d]}\n", core, core);
-        snprintf(placed, sizeof(placed), "placed dispatcher_cores=%d ", core);
+        snprintf(placed, sizeof(placed), "placed dispatcher_cores=\"%d\" ", core);
         struct process first = serve_on("first", threads), second = serve_on("second", "");
         cr_expect_not_null(strstr(output_of(&first), placed), "%s", output_of(&first));
         cr_expect_null(strstr(output_of(&second), placed), "%s", output_of(&second));
@@ -541,7 +627,7 @@ Test(serve, a_runtime_that_must_share_cores_says_with_whom)
         struct process first = serve_on("first", ""), second = serve_on("second", "");
 
         snprintf(holder, sizeof(holder), "with=\"%s-first (pid %d)", name, first.pid);
-        snprintf(placed, sizeof(placed), "placed dispatcher_cores=%d ", core);
+        snprintf(placed, sizeof(placed), "placed dispatcher_cores=\"%d\" ", core);
         cr_expect_null(strstr(output_of(&first), "cores-shared"), "%s", output_of(&first));
         cr_expect_not_null(strstr(output_of(&second), "event=cores-shared cores="), "%s", output_of(&second));
         cr_expect_not_null(strstr(output_of(&second), holder), "%s", output_of(&second));

@@ -17,7 +17,8 @@
         X(OPTION, "option", 'O', "KEY=VALUE", "of models without another value of their own")                                      \
         X(ALLOCATION, "allocation", 0, "FILE", "where workers run, and in which batch sizes; or auto, as was optimized on this host, or none [auto]") \
         X(FAKE, "fake", 0, NULL, "predictions are zeros that nobody computes, all else is real: what the system itself takes")      \
-        X(LOG_LEVEL, "log-level", 0, "error|warning|info|debug", "the least important that is logged [info]")
+        X(LOG_LEVEL, "log-level", 0, "error|warning|info|debug", "the least important that is logged [info]")                      \
+        X(LOG_FORMAT, "log-format", 0, "text|json", "of the log: key=value, or an object in each line with the same keys [text]")
 
 #define MODELS_OPTIONS(X)                                                                                                          \
         X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")                                         \
@@ -39,7 +40,7 @@
 
 #define TRACE_OPTIONS(X)                                                                                                           \
         X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
-        X(OUTPUT, "output", 'o', "FILE", "where the trace goes [standard output]")                                                 \
+        X(OUTPUT, "output", 'o', "FILE", "where the trace goes; - is standard output [-]")                                         \
         X(SECONDS, "seconds", 0, "N", "how long, at most [10]")                                                                    \
         X(REQUESTS, "requests", 0, "N", "how many, at most [100000]")
 
@@ -136,7 +137,7 @@
         X(WIDTH, "width", 0, "P", "percent of the median: repeat until its 95 % interval is as narrow [5]")                        \
         X(AGAIN, "again", 0, NULL, "measure what is stored, too")                                                                  \
         X(STORE, "store", 0, "FILE", "of profiles [$XDG_DATA_HOME/starling/profiles.db, below ~/.local/share without it]")         \
-        X(OUTPUT, "output", 'o', "FILE", "of export: JSON where it ends with .json, costs with .yaml, else CSV [standard output]") \
+        X(OUTPUT, "output", 'o', "FILE", "of export: JSON where it ends with .json, costs with .yaml, else CSV; - is standard output [-]") \
         X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
 
 #define COMPILE_OPTIONS(X)                                                                                                         \

@@ -55,8 +55,8 @@ static const char command_serve_text[] =
         "    NAME/VERSION/model.onnx\n"
         "    NAME/config.yaml           optional; alone in its folder it describes an ensemble\n"
         "\n"
-        "The log goes to standard error, one line for each event. Started by a service manager, it says when it is ready "
-        "(sd_notify).";
+        "The log goes to standard error, one line for each event: key=value, or with --log-format json an object with the same keys, "
+        "whose last event says why the runtime ended. Started by a service manager, it says when it is ready (sd_notify).";
 
 static const char command_models_text[] =
         "Lists name, version, state and what each model takes and gives, from the runtime's catalogue.";

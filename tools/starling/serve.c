@@ -36,6 +36,9 @@ static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_
                 case OPTION_LOG_LEVEL:
                         ret_options->log_level = optarg;
                         break;
+                case OPTION_LOG_FORMAT:
+                        ret_options->log_format = optarg;
+                        break;
                 case 'O':
                         if (ret_options->n_lowering == LOWERING_MAX)
                                 return -EINVAL;
@@ -61,5 +64,7 @@ int command_serve(int argc, char **argv)
         int result = sl_daemon_serve(&daemon, &error);
         if (result == 0)
                 return STATUS_OK;
-        return complain(result == -EINVAL ? STATUS_USAGE : STATUS_FAILED, "serve", "%s", error.text);
+        if (error.text[0])
+                complain(STATUS_FAILED, "serve", "%s", error.text);
+        return result == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }

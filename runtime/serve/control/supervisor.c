@@ -88,15 +88,13 @@ static void say_of(const struct sl_supervisor *s, const struct sl_executor *exec
 static void tell_tuned(const struct sl_supervisor *s, const struct sl_executor *executor, const struct sl_gpu_choices_facts *facts)
 {
         struct sl_fields fields = {0};
-        char seconds[32];
 
-        snprintf(seconds, sizeof(seconds), "%.2f", (double)facts->timed_ns / SL_NS_PER_SECOND);
         sl_fields_add(&fields, "model", executor->stats->model);
         sl_fields_add_number(&fields, "batch", executor->batch_max);
         sl_fields_add_number(&fields, "nodes", facts->n_timed);
         sl_fields_add_number(&fields, "untimed", facts->n_choices - facts->n_timed);
         sl_fields_add_number(&fields, "candidates", facts->n_candidates);
-        sl_fields_add(&fields, "seconds", seconds);
+        sl_fields_add_real(&fields, "seconds", (double)facts->timed_ns / SL_NS_PER_SECOND);
         s->options.tell(s->options.context, LOG_INFO, "gpu-tuned", fields.text);
 }
 
