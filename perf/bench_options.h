@@ -33,7 +33,8 @@
         JSON_OPTION(X)
 
 #define MODEL_OPTIONS(X)                                                                                                           \
-        X(RUNTIME, "runtime", "NAME", "of the runtime, or the path of its socket [starling]")                                      \
+        X(NAME, "name", "NAME", "of the runtime, or the path of its socket [starling]")                                            \
+        X(RUNTIME, "runtime", "NAME", "the same as --name")                                                                        \
         X(BATCH, "batch", "N", "samples of a request [1]")                                                                         \
         X(CONCURRENCY, "concurrency", "K", "requests in flight: always in a closed loop, at most in an open one [1, 256]")         \
         X(RATE, "rate", "R", "requests due per second, at Poisson times; without it the loop is closed")                           \
@@ -55,7 +56,8 @@
         JSON_OPTION(X)
 
 #define LOAD_OPTIONS(X)                                                                                                            \
-        X(RUNTIME, "runtime", "NAME", "of the runtime that is asked, or the path of its socket [starling]")                        \
+        X(NAME, "name", "NAME", "of the runtime that is asked, or the path of its socket [starling]")                              \
+        X(RUNTIME, "runtime", "NAME", "the same as --name")                                                                        \
         X(SERVE, "serve", "REPOSITORY", "a runtime of its own, as it starts by default, with the models of this repository")       \
         X(RATE, "rate", "R,...", "requests due per second, an open loop; each rate is a point. Without it the loop is closed")     \
         X(IN_FLIGHT, "in-flight", "N,...", "closed loop: kept in flight, each a point [1]; open loop: at most [256 a thread]")     \

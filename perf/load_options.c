@@ -199,6 +199,7 @@ static int take_load(int option, struct parser *parser)
 static int take_rest(int option, struct sl_load_command *to)
 {
         switch (option) {
+        case OPTION_NAME:
         case OPTION_RUNTIME:
                 to->options.client.runtime = optarg;
                 return 0;

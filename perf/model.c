@@ -74,6 +74,7 @@ static int take_option(int option, struct request *to)
         int r = 0;
 
         switch (option) {
+        case OPTION_NAME:
         case OPTION_RUNTIME:
                 options->client.runtime = optarg;
                 break;

@@ -27,7 +27,9 @@ nobody() {
 nobody models --name nobody
 nobody stats nobody
 nobody load --name nobody mlp
+nobody bench load --name nobody mlp
 nobody bench load --runtime nobody mlp
+nobody bench model --name nobody mlp
 nobody bench model --runtime nobody mlp
 
 full help
@@ -52,6 +54,13 @@ full postmortem "$name"
 full postmortem "$name" --json
 said=$(timeout 20 "$starling" trace "$name" --seconds 3600 -o "$folder/none/t.json" 2>&1) && wrong "trace -o below no folder: $said"
 [[ $said == *"none/t.json\": No such file or directory"* ]] || wrong "trace -o below no folder: $said"
+# "-" is standard output, and no file of that name.
+(
+        cd "$folder"
+        "$starling" trace "$name" --seconds 0.05 -o - >trace.json 2>/dev/null || wrong "trace -o -"
+        [[ $(head -c 1 trace.json) == "{" && ! -e ./- ]] || wrong "trace -o - does not write to standard output"
+        exit "$status"
+) || status=1
 # Who was stopped does not catch up: a line for each 0.5 s, and not all at once.
 "$starling" stats "$name" --watch 0.5 --count 4 >/dev/null &
 watching=$!

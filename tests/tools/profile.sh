@@ -62,6 +62,10 @@ for kind in csv json; do
 done
 run export --store "$folder/json.db"
 [ "$said" = "$(cat "$folder/one.csv")" ] || wrong "CSV and JSON are not the same"
+pushd "$folder" >/dev/null
+run export --store "$folder/json.db" -o -
+popd >/dev/null
+[[ $said == "$(cat "$folder/one.csv")" && ! -e $folder/- ]] || wrong "export -o - is not standard output: $said"
 run diff "$folder/one.csv" "$folder/json.db"
 [[ $code -eq 0 && $(wc -l <<<"$said") -eq 6 && $said != *larger* && $said != *smaller* && $said != *only* ]] || wrong "diff: $said"
 

@@ -66,7 +66,7 @@ static int take(struct wish *wish, struct texts *texts, int option, const char *
                 wish->json = true;
                 return 0;
         case 'o':
-                wish->output = value;
+                wish->output = strcmp(value, "-") == 0 ? NULL : value;
                 return 0;
         case 'O':
                 if (wish->n_lowerings == sizeof(wish->lowerings) / sizeof(*wish->lowerings))

@@ -23,7 +23,7 @@ enum { OPTION_OUTPUT = OPTIONS_BEGIN + 100, OPTION_SECONDS, OPTION_REQUESTS };
 #define STEP_NS (2 * SL_NS_PER_MS)
 
 struct trace_arguments {
-        const char *name, *output;
+        const char *name, *output; /* output NULL: standard output */
         double seconds;
         uint64_t requests;
 };
@@ -37,7 +37,7 @@ static int take_option(int option, const char *command, struct trace_arguments *
                 to->name = optarg;
                 return STATUS_OK;
         case 'o':
-                to->output = optarg;
+                to->output = strcmp(optarg, "-") == 0 ? NULL : optarg;
                 return STATUS_OK;
         case OPTION_SECONDS:
                 if (sl_value_real(optarg, 0.01, 86400, &to->seconds, wish) == 0)
