@@ -155,7 +155,7 @@ refused "--devices: \"$core\" has core ${core#cpu:}, and so has a device before 
 refused 'not cpu, cpu:CORE' optimize "$folder/models/pair" --devices gpu:0
 printf 'models: [mlp]\nrows: [{device: "cpu:1023", batches: [1]}]\n' >"$folder/wrong.yaml"
 last() {
-        "$starling" serve --allocation "$1" "$folder/models" 2>&1 >/dev/null | tail -n 1
+        "$starling" serve --name "$name" --allocation "$1" "$folder/models" 2>&1 >/dev/null | tail -n 1
 }
 [[ $(last "$folder/wrong.yaml") == *'device "cpu:1023": core 1023 is not among'* ]] || wrong "$(last "$folder/wrong.yaml")"
 printf 'models: [what]\nrows: [{device: cpu, batches: [1]}]\n' >"$folder/wrong.yaml"
