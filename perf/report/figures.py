@@ -34,6 +34,10 @@ class Result:
     def link(self, text, base):
         return f"[{text}]({base}results/{self.name}.json)"
 
+    def table(self):
+        """A link to the result as text, where its benchmark writes one."""
+        return f" ([table](results/{self.name}.md))" if (ROOT / f"perf/results/{self.name}.md").exists() else ""
+
     def commits(self):
         """Those that rows name, else that of the file; empty where an older benchmark did not note one."""
         rows = [row for row in self.data.get("rows", []) if isinstance(row, dict)]
@@ -253,7 +257,7 @@ def rest_section(figures):
 
 
 def sources(figures):
-    rows = [[result.link(result.name, ""), result.date(), result.commits() or "not noted", f"`{result.command()}`" if result.command() else "in the file"] for result in figures.all()]
+    rows = [[result.link(result.name, "") + result.table(), result.date(), result.commits() or "not noted", f"`{result.command()}`" if result.command() else "in the file"] for result in figures.all()]
     return "## Where each is from\n\n" + table(["result", "date", "commit", "command"], rows)
 
 

@@ -35,6 +35,10 @@ class Pages(unittest.TestCase):
         with open(ROOT / "perf/results/precision-epyc25-2026-11-28.json", encoding="utf-8") as file:
             self.assertIn(f"{json.load(file)['by_cores']['1']['bf16_over_fp32']['geomean']:.2f} x, least", page)
 
+    def test_every_result_is_named_by_a_page(self):
+        text = "".join(page.read_text(encoding="utf-8") for page in pages())
+        self.assertEqual([file.name for file in (ROOT / "perf/results").iterdir() if file.name not in text], [])
+
     def test_links_lead_to_files(self):
         for page in pages():
             for link in LINK.findall(page.read_text(encoding="utf-8")):
