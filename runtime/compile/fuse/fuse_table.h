@@ -67,7 +67,7 @@ double sl_fuse_gain_among(const struct sl_fuse_table *table, uint32_t n_models);
 /*
  * Occupied lanes from which on who serves computes a merged plan of @n_lanes itself, whatever gains by the table: more than half.
  * As it answers together what it computes together, it has nothing to do until who sent that sends more, so that few lanes gain
- * less than they lose so (perf/README.md, netfuse).
+ * less than they lose so (perf/docs/papers.md).
  */
 uint32_t sl_fuse_fewest_inline(uint32_t n_lanes);
 
