@@ -3,6 +3,7 @@
 
 #include "accept.h"
 #include "base/quote.h"
+#include "health.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,16 @@ static bool refresh(struct site *site)
         return whole;
 }
 
+static void look(struct site *site)
+{
+        for (uint32_t i = 0; i < site->n_watches; i++) {
+                struct sl_error last = site->watches[i].cause;
+
+                watch_look(&site->watches[i]);
+                report_change(&site->watches[i], last.text);
+        }
+}
+
 /* Anything in place of what was written so far. */
 static void say(struct site_answer *answer, unsigned status, const char *line)
 {
@@ -50,6 +61,13 @@ static void answer_metrics(struct site *site, enum exposition_format format, str
         exposition_write(&answer->body, site->watches, site->n_watches, format);
         if (!whole || answer->body.failed)
                 say(answer, 503, "There are more metrics than memory, or than 64 MiB of text.\n");
+}
+
+static void answer_health(struct site *site, bool (*ask)(struct text *, const struct watch *, uint32_t), struct site_answer *answer)
+{
+        look(site);
+        answer->content_type = PLAIN;
+        answer->status = ask(&answer->body, site->watches, site->n_watches) ? 200 : 503;
 }
 
 static void add_html(struct text *out, const char *string)
@@ -80,31 +98,57 @@ static void answer_index(struct site *site, struct site_answer *answer)
         text_add(out, "</ul>\n</body></html>\n");
 }
 
+static const struct {
+        const char *path;
+        enum site_page page;
+} addresses[] = {
+        {"/", SITE_INDEX},
+        {"/metrics", SITE_METRICS},
+        {"/healthz", SITE_HEALTH},
+        {"/readyz", SITE_READINESS},
+};
+
 enum site_page site_find(const char *method, const char *path, const char *accept)
 {
-        bool is_index = strcmp(path, "/") == 0;
+        enum site_page page = SITE_NOT_FOUND;
 
-        if (!is_index && strcmp(path, "/metrics") != 0)
-                return SITE_NOT_FOUND;
+        for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
+                if (strcmp(path, addresses[i].path) == 0)
+                        page = addresses[i].page;
+        if (page == SITE_NOT_FOUND)
+                return page;
         if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
                 return SITE_NOT_ALLOWED;
-        if (is_index)
-                return SITE_INDEX;
-        return accept_format(accept) == EXPOSITION_OPENMETRICS ? SITE_OPENMETRICS : SITE_METRICS;
+        return page == SITE_METRICS && accept_format(accept) == EXPOSITION_OPENMETRICS ? SITE_OPENMETRICS : page;
 }
 
 void site_answer(struct site *site, enum site_page page, struct site_answer *ret_answer)
 {
         *ret_answer = (struct site_answer){.status = 200};
         text_init(&ret_answer->body, SITE_BYTES_MAX);
-        if (page == SITE_INDEX) {
+        switch (page) {
+        case SITE_INDEX:
                 answer_index(site, ret_answer);
-        } else if (page == SITE_METRICS || page == SITE_OPENMETRICS) {
-                answer_metrics(site, page == SITE_METRICS ? EXPOSITION_PROMETHEUS : EXPOSITION_OPENMETRICS, ret_answer);
-        } else if (page == SITE_NOT_ALLOWED) {
+                break;
+        case SITE_METRICS:
+                answer_metrics(site, EXPOSITION_PROMETHEUS, ret_answer);
+                break;
+        case SITE_OPENMETRICS:
+                answer_metrics(site, EXPOSITION_OPENMETRICS, ret_answer);
+                break;
+        case SITE_HEALTH:
+                answer_health(site, health_lives, ret_answer);
+                break;
+        case SITE_READINESS:
+                answer_health(site, health_is_ready, ret_answer);
+                break;
+        case SITE_NOT_ALLOWED:
                 say(ret_answer, 405, "GET and HEAD alone are answered.\n");
                 ret_answer->allow = "GET, HEAD";
-        } else {
-                say(ret_answer, 404, "Not here. /metrics is.\n");
+                break;
+        case SITE_NOT_FOUND:
+        case SITE_PAGES:
+                say(ret_answer, 404, "Not here. /metrics is.\nSo are /, /healthz and /readyz.\n");
+                break;
         }
 }

@@ -14,7 +14,16 @@ struct site {
         uint32_t n_watches;
 };
 
-enum site_page { SITE_INDEX, SITE_METRICS, SITE_OPENMETRICS, SITE_NOT_FOUND, SITE_NOT_ALLOWED, SITE_PAGES };
+enum site_page {
+        SITE_INDEX,
+        SITE_METRICS,
+        SITE_OPENMETRICS,
+        SITE_HEALTH,
+        SITE_READINESS,
+        SITE_NOT_FOUND,
+        SITE_NOT_ALLOWED,
+        SITE_PAGES
+};
 
 struct site_answer {
         unsigned status; /* of HTTP */

@@ -201,15 +201,20 @@ static int refresh_scope(struct watch *watch, enum metric_scope scope, struct te
         return r;
 }
 
+void watch_look(struct watch *watch)
+{
+        watch->cause.text[0] = 0;
+        if (!watch->view || !sl_stats_is_live(watch->view))
+                look_for_page(watch);
+        read_page(watch);
+}
+
 int watch_refresh(struct watch *watch)
 {
         struct text labels;
         int r = 0;
 
-        watch->cause.text[0] = 0;
-        if (!watch->view || !sl_stats_is_live(watch->view))
-                look_for_page(watch);
-        read_page(watch);
+        watch_look(watch);
         text_init(&labels, 4096);
         for (int scope = 0; scope < METRIC_SCOPES; scope++)
                 if (refresh_scope(watch, (enum metric_scope)scope, &labels) < 0)

@@ -28,6 +28,9 @@ struct watch {
 void watch_init(struct watch *watch, const char *name);
 void watch_deinit(struct watch *watch);
 
+/* Which page there is, and what its header says now; the series stay as they are. */
+void watch_look(struct watch *watch);
+
 /* Everything as it is now. Return: 0; -ENOMEM: something is missing of the series. */
 int watch_refresh(struct watch *watch);
 

@@ -47,6 +47,73 @@ Test(exporter_server, other_addresses_and_methods_are_told_what_there_is)
         expect_answer("OPTIONS *" CLOSE "\r\n", "HTTP/1.1 404 ", "");
 }
 
+/* ---- health ---- */
+
+/* Status of both, and a line that each has. */
+static void expect_health(unsigned lives, const char *living, unsigned is_ready, const char *ready)
+{
+        char begin[32];
+
+        snprintf(begin, sizeof(begin), "HTTP/1.1 %u ", lives);
+        expect_answer("GET /healthz" CLOSE "\r\n", begin, living);
+        snprintf(begin, sizeof(begin), "HTTP/1.1 %u ", is_ready);
+        expect_answer("GET /readyz" CLOSE "\r\n", begin, ready);
+        expect_answer("HEAD /readyz" CLOSE "\r\n", begin, "Content-Type: text/plain; charset=utf-8\r\n");
+}
+
+static void show_model(const char *model, enum sl_stats_model_state state, uint32_t serving, const char *why)
+{
+        static struct sl_model_counting counting;
+        struct sl_model_stats shown;
+
+        if (!counting.counters)
+                cr_assert_eq(sl_stats_model_add(stats, model, &counting, NULL), 0);
+        sl_stats_model_shown(&counting, &shown);
+        shown.state = state;
+        shown.workers_wanted = 2;
+        shown.workers_serving = serving;
+        snprintf(shown.why, sizeof(shown.why), "%s", why);
+        sl_stats_model_show(&counting, &shown);
+}
+
+Test(exporter_server, ready_is_a_runtime_that_is_started_and_has_no_model_that_failed)
+{
+        char line[160];
+
+        start();
+        expect_health(503, "No such file or directory\n", 503, "No such file or directory\n");
+        create_page(0);
+        sl_stats_set_state(stats, SL_RUNTIME_STARTING);
+        expect_health(200, ": lives\n", 503, ": starting: its models are being loaded\n");
+        sl_stats_set_state(stats, SL_RUNTIME_READY);
+        snprintf(line, sizeof(line), "\r\n\r\n%s: ready\n", name);
+        expect_health(200, ": lives\n", 200, line);
+        show_model("net", SL_STATS_MODEL_FAILED, 0, "node \"x\"\n: \xff");
+        expect_health(200, ": lives\n", 503, ": model net has failed: \"node \\\"x\\\"\\n: ");
+        show_model("net", SL_STATS_MODEL_LOADING, 0, "");
+        expect_health(200, ": lives\n", 200, line);
+        show_model("net", SL_STATS_MODEL_DEGRADED, 0, "crashed");
+        expect_health(200, ": lives\n", 503, ": model net has no worker: crashed\n");
+        show_model("net", SL_STATS_MODEL_DEGRADED, 1, "crashed");
+        expect_health(200, ": lives\n", 200, line);
+        show_model("net", SL_STATS_MODEL_READY, 2, "");
+        expect_health(200, ": lives\n", 200, line);
+        sl_stats_set_state(stats, SL_RUNTIME_STOPPING);
+        expect_health(200, ": lives\n", 503, ": stopping\n");
+        stats = sl_stats_free(stats);
+        expect_health(503, ": it has ended\n", 503, ": it has ended\n");
+}
+
+Test(exporter_server, of_several_runtimes_each_has_to_be_ready)
+{
+        create_page(1);
+        exporter = exporter_start(folder.path, (const char *[]){name, "other", NULL});
+        expect_answer("GET /readyz" CLOSE "\r\n", "HTTP/1.1 503 ", ": ready\nother: ");
+        expect_answer("GET /healthz" CLOSE "\r\n", "HTTP/1.1 503 ", ": lives\nother: ");
+        expect_answer("POST /readyz" CLOSE "Content-Length: 0\r\n\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
+        expect_answer("GET /readyz/" CLOSE "\r\n", "HTTP/1.1 404 ", "/readyz");
+}
+
 Test(exporter_server, head_is_get_without_the_body)
 {
         char *answer;
