@@ -528,7 +528,8 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
  *
  * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
  * loaded; -EINVAL its configuration or what it needs is wrong; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded,
- * or is a member of an ensemble that is loaded; -EIO it does not load; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ * or is a member of an ensemble that is loaded; -EIO it does not load; -ECANCELED it was unloaded, or left the repository, while it was
+ * being compiled; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
  */
 STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
 STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);

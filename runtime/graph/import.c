@@ -295,8 +295,10 @@ static int map_file(
         void *bytes;
 
         if (file->bytes > limits->file_bytes)
-                return sl_error_set(error, E2BIG, "%s: the file has %" PRIu64 " bytes, at most %" PRIu64, file->path, file->bytes,
-                        limits->file_bytes);
+                return sl_error_set(error, E2BIG,
+                        "%s: the file has %" PRIu64 " bytes, at most %" PRIu64
+                        " (model_bytes_max, and 2 GiB: the rest is external data)",
+                        file->path, file->bytes, limits->file_bytes);
         bytes = mmap(NULL, file->bytes, PROT_READ, MAP_PRIVATE, file->fd, 0);
         if (bytes == MAP_FAILED)
                 return sl_error_set(error, errno == ENOMEM ? ENOMEM : EIO, "%s: cannot map it: %s", file->path, strerror(errno));

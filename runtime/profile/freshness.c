@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/processor.h"
 #include "format.h"
+#include "lower_options.h"
 #include "model_digest.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -78,12 +80,15 @@ void sl_freshness_stamp(const struct sl_freshness *freshness, struct sl_worker_p
 
 static void read_hash(struct hash *hash, const char *path)
 {
-        struct sl_digest digest;
-        bool folder;
+        const struct sl_stop stop = {.verdict = NULL};
+        struct sl_lower_options lowering;
+        struct sl_model_content content = {.by_status = false};
 
         snprintf(hash->path, sizeof(hash->path), "%s", path);
-        hash->result = sl_model_digest(path, &folder, &digest);
-        snprintf(hash->text, sizeof(hash->text), "%016llx%016llx", (unsigned long long)digest.high, (unsigned long long)digest.low);
+        sl_lower_options_init(&lowering);
+        hash->result = sl_model_digest(path, lowering.model_bytes_max, &stop, &content);
+        snprintf(hash->text, sizeof(hash->text), "%016llx%016llx", (unsigned long long)content.digest.high,
+                (unsigned long long)content.digest.low);
 }
 
 int sl_freshness_hash(struct sl_freshness *freshness, const char *path, char ret_hash[SL_HASH_BYTES], struct sl_error *error)

@@ -72,7 +72,7 @@ struct sl_plan_cache_key key_of(const char *path)
         struct sl_plan_cache_key key;
         struct sl_error error = {""};
 
-        cr_assert_eq(sl_plan_cache_key(bench.cache, path, NULL, &bench.options, &key, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_plan_cache_key(bench.cache, path, NULL, &bench.options, NULL, &key, &error), 0, "%s", error.text);
         return key;
 }
 

@@ -9,6 +9,7 @@
 #include "lower.h"
 #include "network.h"
 #include "plan.h"
+#include "stop.h"
 #include "target.h"
 
 #include <criterion/criterion.h>
@@ -63,9 +64,9 @@ Test(plan_cache, the_program_that_compiles_is_in_the_key)
 {
         struct sl_plan_cache_key key = key_of(bench.model), other;
 
-        cr_assert_eq(sl_plan_cache_key(bench.cache, bench.model, "/bin/true", &bench.options, &other, NULL), 0);
+        cr_assert_eq(sl_plan_cache_key(bench.cache, bench.model, "/bin/true", &bench.options, NULL, &other, NULL), 0);
         cr_assert_str_neq(key.name, other.name);
-        cr_assert_eq(sl_plan_cache_key(bench.cache, bench.model, "/nowhere", &bench.options, &other, NULL), -ENOENT);
+        cr_assert_eq(sl_plan_cache_key(bench.cache, bench.model, "/nowhere", &bench.options, NULL, &other, NULL), -ENOENT);
 }
 
 /* The first file of that suffix in the cache's folder. */
@@ -128,6 +129,58 @@ Test(plan_cache, external_data_are_part_of_the_model)
         write_file(inside("model/weights"), "2");
         after = key_of(bench.model);
         cr_assert_str_neq(before.name, after.name);
+}
+
+static int key_with(const struct sl_stop *stop, struct sl_plan_cache_key *ret_key)
+{
+        return sl_plan_cache_key(bench.cache, bench.model, NULL, &bench.options, stop, ret_key, NULL);
+}
+
+Test(plan_cache, a_file_larger_than_a_model_may_be_is_not_read)
+{
+        struct sl_plan_cache_key key;
+
+        cr_assert_eq(truncate(bench.model, (off_t)bench.options.model_bytes_max + 1), 0);
+        cr_expect_eq(key_with(NULL, &key), -EFBIG);
+        bench.options.model_bytes_max = 3;
+        cr_assert_eq(truncate(bench.model, 3), 0);
+        cr_expect_eq(key_with(NULL, &key), 0);
+}
+
+static void write_long_ago(const char *path, time_t modified)
+{
+        const struct timespec times[2] = {{.tv_sec = modified}, {.tv_sec = modified}};
+
+        write_file(path, "1234567");
+        cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+Test(plan_cache, a_folder_with_more_than_may_be_read_counts_by_what_the_file_system_says)
+{
+        struct sl_plan_cache_key before, after;
+
+        write_file(bench.model, "... location weights ...");
+        write_long_ago(inside("model/weights"), 1000);
+        bench.options.model_bytes_max = 28;
+        cr_expect_eq(key_with(NULL, &before), -EAGAIN, "a change in the same tick of the clock would not be seen");
+        sleep(3);
+        cr_assert_eq(key_with(NULL, &before), 0);
+        write_long_ago(inside("model/weights"), 2000);
+        sleep(3);
+        cr_assert_eq(key_with(NULL, &after), 0);
+        cr_expect_str_neq(before.name, after.name);
+}
+
+Test(plan_cache, reading_a_model_ends_when_its_owner_or_a_deadline_says_so)
+{
+        _Atomic int32_t verdict = -ECANCELED;
+        const struct sl_stop ended = {.verdict = &verdict}, late = {.deadline_ns = 1};
+        struct sl_plan_cache_key key;
+
+        cr_expect_eq(key_with(&ended, &key), -ECANCELED);
+        cr_expect_eq(key_with(&late, &key), -ETIME);
+        verdict = 0;
+        cr_expect_eq(key_with(&ended, &key), 0);
 }
 
 Test(plan_cache, a_damaged_plan_is_removed_with_one_line)

@@ -59,8 +59,8 @@ static void add_unknown(const struct world *world)
         builder_free(b);
 }
 
-/* A model whose 16 weights are in a file of their own. */
-static void add_external(const struct world *world, const char *name, const char *location)
+/* A model whose weights are in a file of their own: 4 in each of @rows; 4 rows fit its input. */
+static void add_external(const struct world *world, const char *name, const char *location, int64_t rows)
 {
         struct builder *b = builder_new(13);
         Onnx__TensorProto *weights;
@@ -69,6 +69,7 @@ static void add_external(const struct world *world, const char *name, const char
 
         builder_input(b, "x", 1, DIMS(-1, 4));
         weights = builder_random(b, "w", DIMS(4, 4));
+        weights->dims[0] = rows;
         onnx__string_string_entry_proto__init(entry);
         entry->key = (char *)"location";
         entry->value = (char *)location;
@@ -97,7 +98,7 @@ static void add_bad_models(const struct world *world)
         add_truncated(world);
         add_claim(world);
         add_unknown(world);
-        add_external(world, "bad-path", "../../../../../../etc/passwd");
+        add_external(world, "bad-path", "../../../../../../etc/passwd", 4);
 }
 
 static void expect_one_line_each(struct world *world)
@@ -173,7 +174,7 @@ static void add_good_external(const struct world *world)
 {
         char path[256];
 
-        add_external(world, "outer-good", "deep/weights.bin");
+        add_external(world, "outer-good", "deep/weights.bin", 4);
         cr_assert_eq(mkdir(path_in(world, "outer-good", "deep", path), 0755), 0);
         add_weights(path_in(world, "outer-good", "deep/weights.bin", path));
 }
@@ -183,20 +184,20 @@ static void add_bad_externals(const struct world *world)
 {
         char path[256], target[256];
 
-        add_external(world, "outer-above", "../../outer-good/1/deep/weights.bin");
-        add_external(world, "outer-absolute", path_in(world, "outer-good", "deep/weights.bin", path));
-        add_external(world, "outer-link", "weights.bin");
+        add_external(world, "outer-above", "../../outer-good/1/deep/weights.bin", 4);
+        add_external(world, "outer-absolute", path_in(world, "outer-good", "deep/weights.bin", path), 4);
+        add_external(world, "outer-link", "weights.bin", 4);
         path_in(world, "outer-good", "deep/weights.bin", target);
         cr_assert_eq(symlink(target, path_in(world, "outer-link", "weights.bin", path)), 0);
-        add_external(world, "outer-linked-folder", "deep/weights.bin");
+        add_external(world, "outer-linked-folder", "deep/weights.bin", 4);
         path_in(world, "outer-good", "deep", target);
         cr_assert_eq(symlink(target, path_in(world, "outer-linked-folder", "deep", path)), 0);
-        add_external(world, "outer-fifo", "weights.bin");
+        add_external(world, "outer-fifo", "weights.bin", 4);
         cr_assert_eq(mkfifo(path_in(world, "outer-fifo", "weights.bin", path), 0600), 0);
-        add_external(world, "outer-folder", "weights.bin");
+        add_external(world, "outer-folder", "weights.bin", 4);
         cr_assert_eq(mkdir(path_in(world, "outer-folder", "weights.bin", path), 0755), 0);
-        add_external(world, "outer-missing", "weights.bin");
-        add_external(world, "outer-device", "weights.bin");
+        add_external(world, "outer-missing", "weights.bin", 4);
+        add_external(world, "outer-device", "weights.bin", 4);
         if (mknod(path_in(world, "outer-device", "weights.bin", path), S_IFCHR | 0600, makedev(1, 5)) < 0)
                 mkfifo(path, 0600);
 }
@@ -237,6 +238,113 @@ Test(compilers, external_data_are_read_from_files_in_the_models_folder_alone, .t
         expect_refusal(&world, "outer-folder", "weights.bin", "is no regular file");
         expect_refusal(&world, "outer-device", "weights.bin", "is no regular file");
         expect_refusal(&world, "outer-missing", "weights.bin", "No such file");
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* ---- files of terabytes without anything on the disk ---- */
+
+#define SPARSE_BYTES (4ll << 40)
+
+static void make_sparse(const struct world *world, const char *model, const char *name)
+{
+        char path[256];
+        int fd = open(path_in(world, model, name, path), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+        cr_assert_geq(fd, 0, "%s", path);
+        if (ftruncate(fd, SPARSE_BYTES) < 0)
+                cr_skip_test("this file system has no files of 4 TiB");
+        close(fd);
+}
+
+static void configure_own_cache(struct world *world, const char *more)
+{
+        char yaml[256];
+
+        snprintf(yaml, sizeof(yaml), "cache: {directory: %s/cache}\n%s", world->folder, more);
+        world_configure(world, yaml);
+}
+
+Test(compilers, sizes_are_checked_before_anything_is_read, .timeout = 60)
+{
+        struct world world;
+
+        world_init(&world);
+        world_copy_model(&world, "mlp", "sparse-file", "");
+        make_sparse(&world, "sparse-file", "model.onnx");
+        add_external(&world, "sparse-tensor", "weights.bin", 1ll << 40);
+        make_sparse(&world, "sparse-tensor", "weights.bin");
+        add_external(&world, "sparse-rest", "weights.bin", 4);
+        make_sparse(&world, "sparse-rest", "weights.bin");
+        configure_own_cache(&world, "models: [sparse-file, sparse-tensor, sparse-rest, lenet]\ncompile: {seconds: 15}\n");
+        world_start(&world);
+        expect_refusal(&world, "sparse-file", "the file has 4398046511104 bytes, at most 2147483648", "model_bytes_max");
+        expect_refusal(&world, "sparse-tensor", "17592186044416 bytes, at most 4294967296", "tensor_bytes_max");
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=sparse-rest"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=lenet"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, " error event="), 2, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* All of its weights' file may be read for a digest. */
+static void add_endless(const struct world *world)
+{
+        add_external(world, "a-sparse", "weights.bin", 4);
+        make_sparse(world, "a-sparse", "weights.bin");
+        world_add_model_config(world, "a-sparse", "model_bytes_max: 16 TiB\n");
+}
+
+/* The repository is looked at once more, for the @nth time. */
+static void hang_up(struct world *world, uint32_t nth)
+{
+        kill(world->pid, SIGHUP);
+        for (int tries = 0; tries < 3000 && world_count_log(world, "event=reload") < nth; tries++)
+                world_pause_us(10000);
+        cr_assert_eq(world_count_log(world, "event=reload"), nth, "%s", world_log(world));
+        starling_close(world_connect(world, STARLING_ROLE_CLIENT));
+}
+
+Test(compilers, a_file_that_takes_days_to_read_delays_neither_other_loads_nor_its_own_end, .timeout = 60)
+{
+        struct starling_client *admin;
+        struct world world;
+
+        world_init(&world);
+        configure_own_cache(&world, "compile: {jobs: 1, seconds: 3600}\n");
+        world_start(&world);
+        add_endless(&world);
+        world_copy_model(&world, "mlp", "late", "");
+        kill(world.pid, SIGHUP);
+        world_expect_log(&world, "event=model-ready model=late");
+        cr_expect_eq(world_count_log(&world, "model=a-sparse"), 0, "%s", world_log(&world));
+        admin = world_connect(&world, STARLING_ROLE_ADMIN);
+        cr_expect_eq(starling_admin_unload(admin, "a-sparse", NULL), 0);
+        world_remove_model(&world, "late");
+        hang_up(&world, 2);
+        world_remove_model(&world, "a-sparse");
+        kill(world.pid, SIGHUP);
+        world_expect_log(&world, "it is not in the repository any more");
+        starling_close(admin);
+        world_stop(&world);
+        add_endless(&world);
+        world_launch(&world);
+        world_expect_log(&world, "event=model-ready model=lenet");
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(compilers, a_model_that_takes_too_long_to_read_is_compiled_without_the_cache, .timeout = 60)
+{
+        struct world world;
+
+        world_init(&world);
+        add_endless(&world);
+        configure_own_cache(&world, "models: [a-sparse]\ncompile: {seconds: 1}\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=a-sparse"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=cache-ignored model=a-sparse"), 1, "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "takes too long"), "%s", world_log(&world));
         world_stop(&world);
         world_free(&world);
 }

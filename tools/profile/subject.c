@@ -333,7 +333,7 @@ int subject_load(struct subject *subject, uint32_t batch, struct sl_error *error
         bool cached = sl_plan_cache_new(NULL, CACHE_BYTES, &cache, NULL) == 0;
         if (cached)
                 fill_core(subject, cache);
-        cached = cached && sl_plan_cache_key(cache, subject->path, program, &subject->lowering, &key, NULL) == 0;
+        cached = cached && sl_plan_cache_key(cache, subject->path, program, &subject->lowering, NULL, &key, NULL) == 0;
         r = load_cold(subject, program, batch, &fd, error);
         if (r < 0 || !cached)
                 return r;

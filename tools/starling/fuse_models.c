@@ -175,7 +175,7 @@ static int find_plan(struct fuse_model *model, const struct fuse_search *search,
         bool keyed;
 
         fill_core(search, &model->lowering);
-        keyed = search->cache && sl_plan_cache_key(search->cache, model->path, NULL, &model->lowering, &key, error) == 0;
+        keyed = search->cache && sl_plan_cache_key(search->cache, model->path, NULL, &model->lowering, NULL, &key, error) == 0;
         if (keyed && sl_plan_cache_find(search->cache, &key, NULL, &model->plan, error) == 0)
                 return 0;
         return compile(model, search->cache, keyed ? &key : NULL, error);

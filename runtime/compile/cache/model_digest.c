@@ -6,6 +6,7 @@
 #include "model_digest.h"
 
 #include "base/cleanup.h"
+#include "stop.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +27,9 @@
 static const char external_key[] = "location";
 
 struct walk {
-        bool contents; /* else what the file system says */
+        bool contents;              /* else what the file system says */
+        const struct sl_stop *stop; /* of reading */
+        uint64_t bytes;             /* of all files */
         struct sl_digest sum;
         uint32_t n_files;
         int64_t changed; /* seconds of the latest change */
@@ -64,25 +67,28 @@ static bool finds_key(const char *chunk, size_t n, char tail[2 * sizeof(external
         return found;
 }
 
-/* @ret_found NULL: nothing is looked for. */
-static int hash_stream(int fd, XXH3_state_t *state, char *chunk, bool *ret_found)
+/* Of a file that grows meanwhile no more than it had. @ret_found NULL: nothing is looked for. */
+static int hash_stream(int fd, uint64_t bytes, const struct sl_stop *stop, XXH3_state_t *state, char *chunk, bool *ret_found)
 {
         char tail[2 * sizeof(external_key)] = "";
         ssize_t n;
+        int r;
 
-        while ((n = read(fd, chunk, CHUNK_BYTES)) != 0) {
+        while ((r = sl_stop_look(stop)) == 0 && bytes) {
+                n = read(fd, chunk, bytes < CHUNK_BYTES ? (size_t)bytes : CHUNK_BYTES);
                 if (n < 0 && errno == EINTR)
                         continue;
-                if (n < 0)
-                        return -errno;
+                if (n <= 0)
+                        return n < 0 ? -errno : 0;
+                bytes -= (uint64_t)n;
                 XXH3_128bits_update(state, chunk, (size_t)n);
                 if (ret_found && !*ret_found)
                         *ret_found = finds_key(chunk, (size_t)n, tail);
         }
-        return 0;
+        return r;
 }
 
-static int add_content(struct walk *walk, int fd, const char *name, bool *ret_found)
+static int add_content(struct walk *walk, int fd, uint64_t bytes, const char *name, bool *ret_found)
 {
         SL_CLEANUP(sl_cleanup_free) char *chunk = malloc(CHUNK_BYTES);
         XXH3_state_t *state = XXH3_createState();
@@ -90,7 +96,7 @@ static int add_content(struct walk *walk, int fd, const char *name, bool *ret_fo
 
         if (r == 0) {
                 XXH3_128bits_reset_withSeed(state, XXH3_64bits(name, strlen(name)));
-                r = hash_stream(fd, state, chunk, ret_found);
+                r = hash_stream(fd, bytes, walk->stop, state, chunk, ret_found);
         }
         if (r == 0)
                 digest_add(walk, XXH3_128bits_digest(state));
@@ -109,8 +115,9 @@ static int add_file(struct walk *walk, int folder_fd, const char *entry, const c
                 return -EINVAL;
         if (++walk->n_files > FILES_MAX)
                 return -E2BIG;
+        walk->bytes += (uint64_t)status.st_size;
         if (walk->contents)
-                return add_content(walk, fd, name, ret_found);
+                return add_content(walk, fd, (uint64_t)status.st_size, name, ret_found);
         add_status(walk, name, &status);
         return 0;
 }
@@ -196,17 +203,44 @@ bool sl_model_is_still(const char *path, const struct sl_model_identity *identit
                                            now.low == identity->digest.low && now.high == identity->digest.high);
 }
 
-int sl_model_digest(const char *path, bool *ret_folder, struct sl_digest *ret_digest)
+/* What nobody would compile is not read: a sparse file costs its owner nothing, and its reader days. */
+static int check_size(const char *path, uint64_t bytes_max)
 {
-        struct walk walk = {.contents = true};
-        bool found = false;
-        int r = add_file(&walk, AT_FDCWD, path, "", &found);
+        struct stat status;
 
-        if (r == 0 && found)
-                r = add_siblings(&walk, path);
+        if (stat(path, &status) < 0)
+                return -errno;
+        return (uint64_t)status.st_size > bytes_max ? -EFBIG : 0;
+}
+
+static int add_folder_content(struct walk *walk, const char *path, uint64_t bytes_max, struct sl_model_content *content)
+{
+        struct walk sizes = {.contents = false};
+        int r = add_siblings(&sizes, path);
+
         if (r < 0)
                 return r;
-        *ret_folder = found;
-        *ret_digest = walk.sum;
+        content->by_status = sizes.bytes > bytes_max;
+        if (!content->by_status)
+                return add_siblings(walk, path);
+        walk->sum.low += sizes.sum.low;
+        walk->sum.high += sizes.sum.high;
+        return 0;
+}
+
+int sl_model_digest(const char *path, uint64_t bytes_max, const struct sl_stop *stop, struct sl_model_content *ret_content)
+{
+        struct walk walk = {.contents = true, .stop = stop};
+        struct sl_model_content content = {.by_status = false};
+        int r = check_size(path, bytes_max);
+
+        if (r == 0)
+                r = add_file(&walk, AT_FDCWD, path, "", &content.folder);
+        if (r == 0 && content.folder)
+                r = add_folder_content(&walk, path, bytes_max, &content);
+        if (r < 0)
+                return r;
+        content.digest = walk.sum;
+        *ret_content = content;
         return 0;
 }

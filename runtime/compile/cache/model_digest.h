@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_stop;
+
 struct sl_digest {
         uint64_t low, high;
 };
@@ -29,5 +31,14 @@ struct sl_model_identity {
 /* It is the same now, or was not known. */
 bool sl_model_is_still(const char *path, const struct sl_model_identity *identity);
 
-/* By content. *ret_folder: the file may have external data, and the digest covers its folder. Return: as above. */
-int sl_model_digest(const char *path, bool *ret_folder, struct sl_digest *ret_digest);
+struct sl_model_content {
+        struct sl_digest digest;
+        bool folder;    /* the file may have external data, and the digest covers its folder, */
+        bool by_status; /* of which nothing was read: all its files have more than the bytes that may be read */
+};
+
+/*
+ * By content. @bytes_max: of the file, and of its folder; @stop is looked at for each MiB. Return: as above; -EFBIG the file is
+ * larger; what sl_stop_look() returns.
+ */
+int sl_model_digest(const char *path, uint64_t bytes_max, const struct sl_stop *stop, struct sl_model_content *ret_content);

@@ -10,8 +10,10 @@
 #include "lower_options.h"
 #include "plan.h"
 #include "plan_copier.h"
+#include "stop.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,13 +162,14 @@ static void remember_model(struct sl_plan_cache *cache, struct sl_digest identit
  * The content's digest: from what is known of this identity, or by reading. A model with external data is found in two steps: its
  * own identity says that the folder counts, that of the folder gives the digest.
  */
-static int digest_model(struct sl_plan_cache *cache, const char *path, struct sl_plan_cache_key *key, struct sl_digest *ret_digest)
+static int digest_model(struct sl_plan_cache *cache, const char *path, uint64_t bytes_max, const struct sl_stop *stop,
+        struct sl_plan_cache_key *key, struct sl_digest *ret_digest)
 {
         struct known_model known = {.magic = MODEL_MAGIC};
         const int64_t settled = (int64_t)time(NULL) - SETTLED_SECONDS; /* what changes while it is read has changed later */
         int64_t changed, folder_changed = 0;
+        struct sl_model_content content;
         struct sl_digest own;
-        bool folder;
         int r = sl_model_identify(path, false, &own, &changed);
 
         key->identity = own;
@@ -184,16 +187,19 @@ static int digest_model(struct sl_plan_cache *cache, const char *path, struct sl
                 }
         }
         if (r == 0)
-                r = sl_model_digest(path, &folder, ret_digest);
-        if (r == 0 && folder)
+                r = sl_model_digest(path, bytes_max, stop, &content);
+        if (r == 0 && content.folder)
                 r = sl_model_identify(path, true, &key->identity, &folder_changed);
+        if (r == 0 && content.by_status && folder_changed >= settled)
+                return -EAGAIN; /* once more in the same tick of the clock, and nobody would see it */
         if (r < 0)
                 return r;
-        key->folder = folder;
-        known = (struct known_model){.magic = MODEL_MAGIC, .folder = folder, .digest = *ret_digest};
+        key->folder = content.folder;
+        *ret_digest = content.digest;
+        known = (struct known_model){.magic = MODEL_MAGIC, .folder = content.folder, .digest = content.digest};
         if (changed < settled)
                 remember_model(cache, own, &known);
-        if (changed < settled && folder_changed < settled && folder)
+        if (changed < settled && folder_changed < settled && content.folder)
                 remember_model(cache, key->identity, &known);
         return 0;
 }
@@ -213,9 +219,29 @@ static struct sl_digest mix_options(struct sl_digest seed, const struct sl_lower
         return seed;
 }
 
-int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
-        const struct sl_lower_options *lowering, struct sl_plan_cache_key *ret_key, struct sl_error *error)
+static int no_digest(const char *path, int r, uint64_t bytes_max, struct sl_error *error)
 {
+        switch (r) {
+        case -EFBIG:
+                return sl_error_set(
+                        error, -r, "\"%s\": the file is larger than model_bytes_max, %" PRIu64 " bytes", path, bytes_max);
+        case -ETIME:
+                return sl_error_set(error, -r, "\"%s\": reading it and its folder for their digest takes too long", path);
+        case -EAGAIN:
+                return sl_error_set(error, -r,
+                        "\"%s\": files of its folder have more than model_bytes_max, %" PRIu64
+                        " bytes, and changed less than %d s ago",
+                        path, bytes_max, SETTLED_SECONDS);
+        default:
+                return sl_error_set(error, -r, "\"%s\": %s", path, strerror(-r));
+        }
+}
+
+int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
+        const struct sl_lower_options *lowering, const struct sl_stop *stop, struct sl_plan_cache_key *ret_key,
+        struct sl_error *error)
+{
+        const struct sl_stop none = {.verdict = NULL};
         struct sl_plan_cache_key key = {0};
         struct sl_digest compiler, model, all;
         int64_t changed;
@@ -223,9 +249,9 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
 
         if (r < 0)
                 return sl_error_set(error, -r, "\"%s\": %s", program ? program : "/proc/self/exe", strerror(-r));
-        r = digest_model(cache, model_path, &key, &model);
+        r = digest_model(cache, model_path, lowering->model_bytes_max, stop ? stop : &none, &key, &model);
         if (r < 0)
-                return sl_error_set(error, -r, "\"%s\": %s", model_path, strerror(-r));
+                return no_digest(model_path, r, lowering->model_bytes_max, error);
         all = mix(mix_backend(cache->host, sl_backend_find(sl_lower_options_backend(lowering))), &compiler, sizeof(compiler));
         all = mix(all, &model, sizeof(model));
         key.digest = mix_options(all, lowering, SL_LOWER_OPTION_COUNT);

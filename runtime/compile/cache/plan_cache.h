@@ -38,6 +38,7 @@ struct sl_target;
 struct sl_error;
 struct sl_lower_options;
 struct sl_plan;
+struct sl_stop;
 struct sl_plan_cache;
 
 #define SL_PLAN_CACHE_NAME_BYTES 48
@@ -70,9 +71,14 @@ int sl_plan_cache_target(struct sl_plan_cache *cache, const char *backend, struc
 /* The same, as far as it is in the folder. Return: 0; -ENOENT nobody has measured it; -ENOTSUP. */
 int sl_plan_cache_recall_target(const struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target);
 
-/* @program: that compiles, NULL: this one. Reads the model when its identity is new. Return: 0; -errno with text. */
+/*
+ * @program: that compiles, NULL: this one. Reads the model when its identity is new, until @stop says so (NULL: to the end), and no
+ * more than model_bytes_max. Return: 0; -EFBIG the file is larger, and no model; -EAGAIN it has external data that are more, and
+ * changed just now; of @stop: -ETIME or its verdict; -errno; with text.
+ */
 int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
-        const struct sl_lower_options *lowering, struct sl_plan_cache_key *ret_key, struct sl_error *error);
+        const struct sl_lower_options *lowering, const struct sl_stop *stop, struct sl_plan_cache_key *ret_key,
+        struct sl_error *error);
 
 /* Of the same plan, derived from @base (NULL: it stands alone, and @key stays as it is). Pure. */
 void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *base);

@@ -9,6 +9,7 @@
 #include "lower_options.h"
 #include "plan.h"
 #include "share.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -79,12 +80,13 @@ static int check_files(struct sl_fuse_step *step)
 static int make_keys(struct sl_fuse_step *step)
 {
         const struct sl_fuse_step_options *options = &step->options;
+        const struct sl_stop stop = {.verdict = &step->verdict};
         struct sl_fuse_keys *keys = options->keys;
         int r = 0;
 
         for (uint32_t i = 0; i < options->n_lanes && r == 0; i++)
-                r = sl_plan_cache_key(options->cache, options->paths[i], options->program, options->lowering, &keys->members[i],
-                        &step->found.error);
+                r = sl_plan_cache_key(options->cache, options->paths[i], options->program, options->lowering, &stop,
+                        &keys->members[i], &step->found.error);
         if (r < 0)
                 return r;
         sl_plan_cache_key_merged(keys->members, options->n_lanes, &keys->merged);

@@ -34,11 +34,12 @@ static int read_shape(struct sl_importer *im, const Onnx__TensorProto *proto, co
 static int check_limits(struct sl_importer *im, const char *name, uint64_t bytes)
 {
         if (bytes > im->limits->tensor_bytes)
-                return sl_error_set(im->error, E2BIG, "tensor \"%s\": %" PRIu64 " bytes, at most %" PRIu64, name, bytes,
-                        im->limits->tensor_bytes);
+                return sl_error_set(im->error, E2BIG, "tensor \"%s\": %" PRIu64 " bytes, at most %" PRIu64 " (tensor_bytes_max)",
+                        name, bytes, im->limits->tensor_bytes);
         if (sl_add_overflows(im->constant_bytes, bytes, &im->constant_bytes) || im->constant_bytes > im->limits->constant_bytes)
-                return sl_error_set(im->error, E2BIG, "tensor \"%s\": constants take more than %" PRIu64 " bytes", name,
-                        im->limits->constant_bytes);
+                return sl_error_set(im->error, E2BIG,
+                        "tensor \"%s\": with it constants take %" PRIu64 " bytes, at most %" PRIu64 " (model_bytes_max)", name,
+                        im->constant_bytes, im->limits->constant_bytes);
         return 0;
 }
 

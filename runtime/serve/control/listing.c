@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "change.h"
 #include "lets.h"
+#include "loads.h"
 #include "names.h"
 #include "registry_state.h"
 #include "serving.h"
@@ -99,6 +100,8 @@ static void forget_waiting(struct sl_registry *r, struct sl_served *served)
 
 static void remove_gone(struct sl_registry *r, struct sl_served *served)
 {
+        if (sl_loads_give_up(r, served))
+                sl_serving_fail(r, served, -ECANCELED, "it is not in the repository any more");
         if (served->load)
                 note_busy(served);
         else if (served->state == SL_SERVED_READY)

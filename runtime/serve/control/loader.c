@@ -144,7 +144,7 @@ static void end_search(struct sl_load *load)
 
         sl_plan_fetch_take(load->fetch, &found);
         load->fetch = sl_plan_fetch_free(load->fetch);
-        if (found.error.text[0])
+        if (found.error.text[0] && found.status != -EFBIG) /* of what is larger than a model may be its compiler says so */
                 log_load(load, LOG_WARNING, "cache-ignored", found.error.text);
         sl_plan_free(load->options.base);
         load->options.base = found.base;
@@ -351,6 +351,14 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
         return r < 0 ? r : sl_compile_start(&options, &load->compilation, error);
 }
 
+/* Of the search: what a compilation may take. */
+static uint64_t search_seconds(const struct sl_load *load)
+{
+        uint64_t seconds = load->options.runtime->compile_seconds;
+
+        return seconds && seconds < load->lowering.plan_seconds ? seconds : load->lowering.plan_seconds;
+}
+
 /* @at_once: it has ended. */
 static int start_fetch(struct sl_load *load, enum sl_load_state state, bool at_once, struct sl_error *error)
 {
@@ -359,6 +367,7 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, bool at_o
                 .path = load->path,
                 .compile_program = load->options.runtime->compile_program,
                 .lowering = &load->lowering,
+                .seconds = search_seconds(load),
                 .background = load->options.background,
                 .sized = load->options.sized,
                 .base = load->options.base,
@@ -431,8 +440,10 @@ static int find_plan(struct sl_load *load, struct sl_error *error)
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);
         }
-        if (load->options.runtime->cache)
+        if (load->options.runtime->cache) {
+                load->waits_ns = sl_clock_ns();
                 return start_fetch(load, SL_LOAD_SEARCHING, false, error);
+        }
         identify_file(load);
         return start_compilation(load, error);
 }
@@ -670,16 +681,21 @@ uint64_t sl_load_due_ns(const struct sl_load *load)
         return load->state == SL_LOAD_STARTING && load->model->crew ? load->model->crew->starting_due_ns : UINT64_MAX;
 }
 
-bool sl_load_is_asking(const struct sl_load *load)
+bool sl_load_has_no_plan(const struct sl_load *load)
 {
-        return load->state == SL_LOAD_ASKING;
+        return load->state == SL_LOAD_ASKING || load->state == SL_LOAD_SEARCHING;
+}
+
+bool sl_load_may_be_given_up(const struct sl_load *load)
+{
+        return sl_load_has_no_plan(load) || load->state == SL_LOAD_COMPILING;
 }
 
 uint64_t sl_load_waits_since(const struct sl_load *load)
 {
         bool starts = load->state == SL_LOAD_STARTING && load->own_process;
 
-        return starts || sl_load_is_asking(load) ? load->waits_ns : UINT64_MAX;
+        return starts || sl_load_has_no_plan(load) ? load->waits_ns : UINT64_MAX;
 }
 
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)

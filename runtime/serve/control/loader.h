@@ -24,7 +24,15 @@ struct sl_memory;
 struct sl_stats;
 struct sl_load;
 
-enum sl_load_state { SL_LOAD_ASKING, SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_OPENING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
+enum sl_load_state {
+        SL_LOAD_ASKING,
+        SL_LOAD_SEARCHING,
+        SL_LOAD_COMPILING,
+        SL_LOAD_OPENING,
+        SL_LOAD_STARTING,
+        SL_LOAD_READY,
+        SL_LOAD_FAILED
+};
 
 struct sl_load_options {
         const struct sl_runtime_options *runtime;
@@ -61,8 +69,13 @@ int sl_load_fd(const struct sl_load *load);
 /* When it is to be advanced whatever its fd says, by sl_clock_ns(); UINT64_MAX: never. */
 uint64_t sl_load_due_ns(const struct sl_load *load);
 
-/* Whether it asks its GPUs; since when it has waited for a process to say anything, by sl_clock_ns(), UINT64_MAX: it does not. */
-bool sl_load_is_asking(const struct sl_load *load);
+/* It asks its GPUs or the cache. */
+bool sl_load_has_no_plan(const struct sl_load *load);
+
+/* To free it waits for nobody: no plan is being opened, and no worker starts. */
+bool sl_load_may_be_given_up(const struct sl_load *load);
+
+/* Since when it has waited for GPUs, for the cache, or for a process to start, by sl_clock_ns(); UINT64_MAX: it does not. */
 uint64_t sl_load_waits_since(const struct sl_load *load);
 
 /* Goes as far as it can without waiting. The text says why it FAILED. */

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A process that hangs while it starts is waited for for minutes, by its own model alone. */
+/* A process that hangs while it starts, or a file that takes long to read, is waited for by its own model alone. */
 #define ASIDE_NS SL_NS_PER_SECOND
 
 /* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
@@ -209,6 +209,14 @@ void sl_loads_cancel(struct sl_registry *r, struct sl_served *served)
         served->load = sl_load_free(served->load);
 }
 
+bool sl_loads_give_up(struct sl_registry *r, struct sl_served *served)
+{
+        if (!served->load || !sl_load_may_be_given_up(served->load))
+                return false;
+        sl_loads_cancel(r, served);
+        return true;
+}
+
 void sl_loads_compiled(struct sl_registry *r, uint64_t token)
 {
         struct sl_served *served = &r->served[(uint16_t)token % SL_CATALOGUE_MODELS];
@@ -237,7 +245,7 @@ void sl_loads_step_aside(struct sl_registry *r, struct sl_served *served, uint64
 
 bool sl_loads_wants_turn(const struct sl_served *served)
 {
-        return served->load && served->aside && served->compiled && sl_load_is_asking(served->load);
+        return served->load && served->aside && served->compiled && sl_load_has_no_plan(served->load);
 }
 
 uint64_t sl_loads_look(struct sl_registry *r, struct sl_served *served, uint64_t now_ns)

@@ -27,7 +27,8 @@ void sl_loads_start(struct sl_registry *registry, struct sl_served *served);
 void sl_loads_advance(struct sl_registry *registry, struct sl_served *served);
 void sl_loads_compiled(struct sl_registry *registry, uint64_t token);
 
-/* One that has waited for a process so long that others may go ahead of it does not count as under way. */
+/* One that has waited for a process, or for a file to be read, so long that others may go ahead of it does not count as under way.
+ */
 void sl_loads_step_aside(struct sl_registry *registry, struct sl_served *served, uint64_t now_ns);
 
 /* It need wait no longer, but for its turn to find or make its plan. */
@@ -38,3 +39,6 @@ uint64_t sl_loads_look(struct sl_registry *registry, struct sl_served *served, u
 
 /* Ends what is under way at once. */
 void sl_loads_cancel(struct sl_registry *registry, struct sl_served *served);
+
+/* The same, if it is under way and need not be waited for. Return: whether it was. The caller says what becomes of the name. */
+bool sl_loads_give_up(struct sl_registry *registry, struct sl_served *served);

@@ -9,6 +9,7 @@
 #include "base/fields.h"
 #include "change.h"
 #include "crew.h"
+#include "loads.h"
 #include "model.h"
 #include "registry_state.h"
 
@@ -90,6 +91,11 @@ static int want(
                 served->own.spec.workers = spec->workers;
                 *ret_served = served;
                 return 0;
+        } else if (served->state != SL_SERVED_DRAINING && sl_loads_give_up(r, served)) {
+                if (served->state == SL_SERVED_LOADING)
+                        served->state = SL_SERVED_WAITING;
+                else
+                        served->replace = true;
         } else if (served->state != SL_SERVED_READY || served->load) {
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
         } else {

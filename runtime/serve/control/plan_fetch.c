@@ -4,8 +4,10 @@
 #include "backend.h"
 #include "base/background.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/thread.h"
 #include "plan.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +22,8 @@ struct sl_plan_fetch {
         char *path;
         int fd;
         pthread_t thread;
-        bool runs; /* the thread has to be joined */
+        bool runs;               /* the thread has to be joined */
+        _Atomic int32_t verdict; /* the owner's word to it (stop.h) */
         struct sl_plan_found found;
 };
 
@@ -40,8 +43,12 @@ static void search_cache(struct sl_plan_fetch *fetch)
 {
         struct sl_plan_cache *cache = fetch->options.cache;
         struct sl_plan_found *found = &fetch->found;
+        const struct sl_stop stop = {
+                .verdict = &fetch->verdict, .deadline_ns = sl_clock_ns() + fetch->options.seconds * SL_NS_PER_SECOND};
 
-        if (sl_plan_cache_key(cache, fetch->path, fetch->options.compile_program, &fetch->lowering, &found->key, &found->error) < 0)
+        found->status = sl_plan_cache_key(
+                cache, fetch->path, fetch->options.compile_program, &fetch->lowering, &stop, &found->key, &found->error);
+        if (found->status < 0)
                 return;
         found->keyed = true;
         find_base(fetch);
@@ -118,6 +125,7 @@ struct sl_plan_fetch *sl_plan_fetch_free(struct sl_plan_fetch *fetch)
 {
         if (!fetch)
                 return NULL;
+        atomic_store_explicit(&fetch->verdict, -ECANCELED, memory_order_release); /* V1 of stop.h */
         if (fetch->runs)
                 pthread_join(fetch->thread, NULL);
         sl_cleanup_fd(&fetch->fd);

@@ -20,6 +20,7 @@ struct sl_plan_fetch_options {
         struct sl_plan_cache *cache;
         const char *path, *compile_program;
         const struct sl_lower_options *lowering;
+        uint64_t seconds;     /* that reading a new model for its digest may take */
         bool background;      /* something is served meanwhile */
         bool sized;           /* the plan may be derived from one of other sizes: */
         struct sl_plan *base; /* that one, if it is loaded */
@@ -29,7 +30,7 @@ struct sl_plan_fetch_options {
 
 struct sl_plan_found {
         struct sl_plan *plan; /* NULL: it is not in the cache, or cannot be opened */
-        int status;           /* of opening what has been compiled: 0, or -errno with `error` */
+        int status;           /* of opening what has been compiled, or of the key: 0, or -errno with `error` */
         struct sl_plan *base; /* of the plan, or of that to be compiled; NULL: it stands alone */
         bool keyed;           /* `key` says where the plan is kept */
         struct sl_plan_cache_key key;
@@ -39,7 +40,7 @@ struct sl_plan_found {
 /* The options are read during the call only, but for the cache. Return: 0; -errno. */
 int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_plan_fetch **ret_fetch);
 
-/* Waits for its thread. NULL is fine. Returns NULL. */
+/* Tells its thread to read no further, and waits for it. NULL is fine. Returns NULL. */
 struct sl_plan_fetch *sl_plan_fetch_free(struct sl_plan_fetch *fetch);
 
 /* Readable at the end. */

@@ -403,6 +403,8 @@ int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, 
         user = ensemble_with(r, name);
         if (user)
                 return sl_error_set(error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", name, user->own.name);
+        if (sl_loads_give_up(r, served))
+                sl_serving_fail(r, served, -ECANCELED, "it was unloaded while it was being loaded");
         if (served->asker || (served->state != SL_SERVED_FAILED && (served->state != SL_SERVED_READY || served->load)))
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
         served->asker = asker;
