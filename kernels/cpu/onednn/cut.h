@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts of a call of oneDNN, each of which is a primitive of its own over a part of the tensors: matrices of a
- * stack, rows of a Softmax, samples, or the scanlines of one image in channels-last with what they see of the input. Pure; any
+ * stack, samples, or the scanlines of one image in channels-last with what they see of the input. Pure; any
  * thread.
  */
 #pragma once

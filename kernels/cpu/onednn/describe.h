@@ -25,7 +25,6 @@ sl_cpu_describe sl_cpu_describe_gemm;
 sl_cpu_describe sl_cpu_describe_matmul;
 sl_cpu_describe sl_cpu_describe_pool;
 sl_cpu_describe sl_cpu_describe_response; /* LRN */
-sl_cpu_describe sl_cpu_describe_softmax;
 sl_cpu_describe sl_cpu_describe_function;
 sl_cpu_describe sl_cpu_describe_quantized_convolution;
 sl_cpu_describe sl_cpu_describe_quantized_matmul;

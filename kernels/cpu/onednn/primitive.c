@@ -35,7 +35,6 @@ struct description {
                 dnnl_convolution_desc_t convolution;
                 dnnl_matmul_desc_t matmul;
                 dnnl_pooling_v2_desc_t pooling;
-                dnnl_softmax_v2_desc_t softmax;
                 dnnl_lrn_desc_t response;
                 dnnl_eltwise_desc_t function;
         } op;
@@ -301,11 +300,6 @@ static dnnl_status_t describe_op(const struct sl_primitive_spec *spec, struct de
         case SL_PRIMITIVE_RESPONSE:
                 return dnnl_lrn_forward_desc_init(&d->op.response, dnnl_forward_inference, dnnl_lrn_across_channels, &d->source,
                         (dnnl_dim_t)spec->axis, spec->a, spec->scale, spec->b);
-        case SL_PRIMITIVE_SOFTMAX:
-        case SL_PRIMITIVE_LOG_SOFTMAX:
-                return dnnl_softmax_v2_forward_desc_init(&d->op.softmax, dnnl_forward_inference,
-                        spec->kind == SL_PRIMITIVE_SOFTMAX ? dnnl_softmax_accurate : dnnl_softmax_log, &d->source, &d->result,
-                        (int)spec->axis);
         case SL_PRIMITIVE_FUNCTION:
                 return dnnl_eltwise_forward_desc_init(
                         &d->op.function, dnnl_forward_inference, functions[spec->function], &d->source, spec->a, spec->b);

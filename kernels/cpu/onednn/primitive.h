@@ -26,8 +26,6 @@ enum sl_primitive_kind {
         SL_PRIMITIVE_POOL_AVERAGE,        /* over the elements inside the tensor */
         SL_PRIMITIVE_POOL_AVERAGE_PADDED, /* over the whole kernel */
         SL_PRIMITIVE_RESPONSE,            /* x / (b + a / axis * sum of squares over `axis` channels) ^ scale */
-        SL_PRIMITIVE_SOFTMAX,
-        SL_PRIMITIVE_LOG_SOFTMAX,
         SL_PRIMITIVE_FUNCTION,
 };
 
@@ -94,7 +92,7 @@ struct sl_primitive_spec {
         const float
                 *scales; /* they times `scale` apply to the sums; only looked at while a primitive is made. NULL: not known yet */
         int32_t source_zero; /* of a product of bytes: what stands for zero in the source */
-        uint32_t axis;       /* of SOFTMAX; of RESPONSE: the width of the window */
+        uint32_t axis;       /* of RESPONSE: the width of the window */
         uint32_t function;   /* of FUNCTION */
         float a, b;
         uint32_t n_steps;

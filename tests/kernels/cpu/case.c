@@ -11,10 +11,10 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
 
 static const struct {
         const char *word;
@@ -129,6 +129,20 @@ static void parse_epilogue(struct test_case *test, const char *word)
         cr_assert_fail("no epilogue %s", word);
 }
 
+static const char *const odd_words[ODD_KINDS] = {"none", "nan", "inf", "-inf", "mixed", "tiny"};
+
+static void parse_odd(struct test_case *test, char *word)
+{
+        char *at = strchr(word, ':');
+
+        cr_assert(at, "odd:%s names no element", word);
+        *at++ = 0;
+        for (int kind = ODD_NONE; kind < ODD_KINDS; kind++)
+                if (!strcmp(word, odd_words[kind]))
+                        test->odd = (enum odd_kind)kind;
+        test->odd_at = strtoull(at, NULL, 10);
+}
+
 static void parse_word(struct test_case *test, char *word)
 {
         if (*word == '+')
@@ -161,6 +175,8 @@ static void parse_word(struct test_case *test, char *word)
                 test->weights = strcmp(word + 8, "f16") == 0 ? SL_DTYPE_F16 : SL_DTYPE_BF16;
         else if (!strcmp(word, "infloats"))
                 test->in_floats = true;
+        else if (!strncmp(word, "odd:", 4))
+                parse_odd(test, word + 4);
         else if (!strncmp(word, "loose:", 6))
                 test->loose = atof(word + 6);
         else
@@ -169,7 +185,8 @@ static void parse_word(struct test_case *test, char *word)
 
 void case_parse(const char *line, struct test_case *ret_case)
 {
-        struct test_case test = {.line = line, .below = 100, .loose = 1e-5, .wide = 1.0, .node.n_outputs = 1};
+        struct test_case test = {
+                .line = line, .below = 100, .loose = 1e-5, .wide = 1.0, .node.n_outputs = 1, .odd_inputs = UINT32_MAX};
         struct sl_error error = {{0}};
         char *copy = strdup(line), *rest, *word = strtok_r(copy, " ", &rest);
         int op = find_op(word);
@@ -319,18 +336,54 @@ static double rounded(const struct test_case *test, uint32_t dtype, double value
                                              : (double)from_bf16(to_bf16((float)value));
 }
 
+static bool is_odd(const struct test_case *test, uint32_t index)
+{
+        bool is_packed = test->packed && (test->node.op == SL_OP_GATHER ? index == 0 : index && index < SL_PACKED_INPUTS);
+
+        if (test->odd == ODD_NONE || is_packed || !sl_dtype_is_float(test->node.inputs[index].dtype))
+                return false;
+        return test->odd >= ODD_MIXED ? test->odd_inputs >> index & 1 : index == 0;
+}
+
+static double odd_value(uint64_t random)
+{
+        static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0.0, -0.0, 0x1p-149, -0x1p-130, 0x1p-140};
+
+        return values[random % 8];
+}
+
+static void make_odd(const struct test_case *test, uint32_t index, uint32_t dtype, uint64_t elements, void *values)
+{
+        uint64_t state = test->odd_at * 7919 + index;
+
+        if (!is_odd(test, index) || !elements)
+                return;
+        if (test->odd == ODD_MIXED) {
+                for (uint64_t i = 0; i < elements; i++)
+                        if (sl_split_mix_next(&state) % 8 == 0)
+                                store(values, dtype, i, odd_value(sl_split_mix_next(&state)));
+        } else if (test->odd != ODD_TINY) {
+                store(values, dtype, test->odd_at % elements,
+                        test->odd == ODD_NAN        ? (double)NAN
+                        : test->odd == ODD_INFINITE ? (double)INFINITY
+                                                    : -(double)INFINITY);
+        }
+}
+
 static void fill_input(const struct test_case *test, uint32_t index, const struct sl_tensor *as, void *data)
 {
         struct sl_tensor plain = test->node.inputs[index];
         uint64_t state = 1000 + index, elements = sl_shape_elements(&plain.shape);
         void *values = malloc(sl_tensor_bytes(&plain) + 1);
+        const double tiny = test->odd == ODD_TINY && is_odd(test, index) ? 0x1p-128 : 1;
 
         for (const char *c = test->line; *c; c++)
                 state = state * 31 + (unsigned char)*c;
         for (uint64_t i = 0; i < elements; i++)
                 store(values, plain.dtype, i,
                         rounded(test, plain.dtype,
-                                test->has_second && index == 1 ? test->second : random_value(test, plain.dtype, &state)));
+                                test->has_second && index == 1 ? test->second : random_value(test, plain.dtype, &state) * tiny));
+        make_odd(test, index, plain.dtype, elements, values);
         permute(as, data, &plain, values);
         free(values);
 }
@@ -476,7 +529,7 @@ static double relative_error(const float *a, const float *b, uint64_t elements)
         for (uint64_t i = 0; i < elements; i++) {
                 double difference = fabs((double)a[i] - (double)b[i]);
 
-                if (isnan(a[i]) != isnan(b[i]) || (!isnan(a[i]) && isinf(a[i]) != isinf(b[i])))
+                if (isnan(a[i]) != isnan(b[i]) || (!isnan(a[i]) && (isinf(a[i]) || isinf(b[i])) && a[i] != b[i]))
                         return INFINITY;
                 if (isfinite(difference) && difference > error)
                         error = difference;
@@ -748,11 +801,49 @@ static void check_again(const struct test_case *test, struct test_kernel *cpu)
         free(input);
 }
 
-void case_check(const char *line)
+static void check_odd_values(struct test_case *test, struct test_kernel *cpu, struct test_kernel *ref)
+{
+        char line[400];
+
+        for (uint32_t i = 0; i < cpu->node.n_inputs; i++)
+                if (is_odd(test, i)) {
+                        fill_input(test, i, &cpu->node.inputs[i], cpu->tensors.inputs[i]);
+                        fill_input(test, i, &ref->node.inputs[i], ref->tensors.inputs[i]);
+                }
+        cr_expect_eq(test_kernel_launch(cpu), 0, "%s: launch on cpu", test->line);
+        cr_expect_eq(test_kernel_launch(ref), 0, "%s: launch on ref", test->line);
+        snprintf(line, sizeof(line), "%s odd:%s:%llu", test->line, odd_words[test->odd], (unsigned long long)test->odd_at);
+        struct test_case named = *test;
+        named.line = line;
+        for (uint32_t i = 0; i < cpu->node.n_outputs; i++)
+                compare_output(&named, cpu, ref, i);
+}
+
+void case_check_odd(const char *line, uint32_t kinds, uint64_t rounds)
 {
         struct test_case test;
         struct test_kernel cpu, ref;
 
+        case_parse(line, &test);
+        if (test_kernel_init(&cpu, &sl_backend_cpu, &test) && test_kernel_init(&ref, &sl_backend_ref, &test)) {
+                for (int kind = ODD_NAN; kind < ODD_KINDS; kind++) {
+                        test.odd = (enum odd_kind)kind;
+                        for (test.odd_at = 0; kinds >> kind & 1 && test.odd_at < rounds; test.odd_at++)
+                                check_odd_values(&test, &cpu, &ref);
+                }
+                test_kernel_deinit(&ref);
+        }
+        test_kernel_deinit(&cpu);
+}
+
+void case_check(const char *line)
+{
+        const char *odd_rounds = getenv("STARLING_ODD_ROUNDS");
+        struct test_case test;
+        struct test_kernel cpu, ref;
+
+        if (odd_rounds)
+                case_check_odd(line, UINT32_MAX, strtoull(odd_rounds, NULL, 10));
         case_parse(line, &test);
         if (test_kernel_init(&cpu, &sl_backend_cpu, &test) && test_kernel_init(&ref, &sl_backend_ref, &test)) {
                 cr_expect_eq(test_kernel_launch(&cpu), 0, "%s: launch on cpu", line);

@@ -19,6 +19,8 @@
  *   weights:f16     the node asks for weights in float16, or bf16; all float32 data is rounded to that
  *   infloats        it does not get them so
  *   loose:1e-4      allowed relative error, 1e-5 without it
+ *   odd:nan:7       element 7 of the first input is a NaN, or "inf", "-inf"; "mixed": one in eight elements of what may be odd
+ *                   is one of these, 0, -0 or a subnormal, by seed 7; "tiny": all of it is subnormal. Packed inputs stay
  */
 #pragma once
 
@@ -27,6 +29,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Numbers at the edges of float. */
+enum odd_kind { ODD_NONE, ODD_NAN, ODD_INFINITE, ODD_MINUS_INFINITE, ODD_MIXED, ODD_TINY, ODD_KINDS };
 
 struct test_case {
         const char *line;
@@ -37,6 +42,9 @@ struct test_case {
         double loose, wide;
         bool has_second;
         double second;
+        enum odd_kind odd;
+        uint64_t odd_at;
+        uint32_t odd_inputs; /* of "mixed" and "tiny", by bits */
 };
 
 /* Ends the test with a message when the line makes no sense. */
@@ -77,6 +85,12 @@ int test_kernel_launch_in_place(struct test_kernel *k);
 
 /* Runs the line on both backends and compares every output, twice, and in place where the operator allows it. */
 void case_check(const char *line);
+
+/*
+ * Runs the line with odd numbers: each kind that is one bit of @kinds, with @rounds seeds. The line's own word, if any, is not
+ * looked at. Outputs agree where they are NaN, infinite (and of which sign), and to @test's error where they are finite.
+ */
+void case_check_odd(const char *line, uint32_t kinds, uint64_t rounds);
 
 /* Each of them, on one thread; or each that the backend takes, where that depends on the processor. */
 void case_check_all(const char *const *lines, size_t n_lines);
