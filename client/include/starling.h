@@ -194,7 +194,8 @@ STARLING_API int starling_connect(
  *
  * One thread, while no other thread is in a call of this client but starling_free(). Calling it while the runtime lives ends the
  * old connection first, and waits until workers have ended what they compute for that: nobody writes into the arena for requests
- * that have completed as -EPIPE. A runtime that does not answer within @timeout_ns, or five seconds if that is longer, is -ETIMEDOUT.
+ * that have completed as -EPIPE. A runtime that does not answer within @timeout_ns, or five seconds if that is longer, is
+ * -ETIMEDOUT.
  *
  * Return: as starling_connect(); -EPROTO also when the runtime grants other limits than before; -ECHILD
  */
@@ -524,7 +525,8 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
 /* ---- administration ------------------------------------------------------------------------------------------------------ */
 
 /*
- * For clients of STARLING_ROLE_ADMIN; each waits until the runtime has done it. Any thread; they run one after the other.
+ * For clients of STARLING_ROLE_ADMIN; each waits until the runtime has done it: what is submitted after it has returned, by any
+ * client, meets the new version (or none), also as a member of ensembles. Any thread; they run one after the other.
  *
  * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
  * loaded; -EINVAL its configuration or what it needs is wrong; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded,
@@ -540,8 +542,8 @@ STARLING_API int starling_admin_unload(struct starling_client *client, const cha
  */
 STARLING_API int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error);
 
-/* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4", or, of a model whose device is a GPU, on "gpu:1" or
- * "gpu:1/50%"; its largest batch, a power of two or the model's batch_max. */
+/* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4", or, of a model whose device is a GPU, on
+ * "gpu:1" or "gpu:1/50%"; its largest batch, a power of two or the model's batch_max. */
 struct starling_allotment {
         const char *model, *device;
         uint32_t batch;

@@ -9,6 +9,7 @@
 #include "lets.h"
 #include "model.h"
 #include "names.h"
+#include "news.h"
 #include "registry_state.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@ struct sl_change {
         struct sl_allotment *allotments;
         uint32_t n_models, n_workers;
         uint64_t asker, begun_ns;
-        bool ready; /* all new workers are */
+        uint64_t mark; /* of the last command; 0: not all is done */
+        bool ready;    /* all new workers are */
 };
 
 struct sl_change *sl_change_free(struct sl_change *change)
@@ -230,6 +232,10 @@ static void advance_configured(struct sl_registry *r)
                         return;
         if (!asker)
                 return;
+        if (!r->configured.mark)
+                r->configured.mark = sl_news_mark(r);
+        if (!sl_news_is_taken(r, r->configured.mark))
+                return;
         r->configured.asker = 0;
         r->options.answer(
                 r->options.context, asker, r->configured.status, r->configured.status ? r->configured.why.text : "as configured");
@@ -347,6 +353,8 @@ void sl_change_advance(struct sl_registry *r)
                                 sl_crew_hold(a->crew, false);
                 n = advance_all(r, change, &starting, &error);
         }
-        if (n == 0)
+        if (n == 0 && !change->mark)
+                change->mark = sl_news_mark(r);
+        if (n == 0 && sl_news_is_taken(r, change->mark))
                 end_change(r, 0, "applied");
 }

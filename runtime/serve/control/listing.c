@@ -43,20 +43,12 @@ const struct sl_model_spec *sl_listing_find(const struct sl_listing *listing, co
         return NULL;
 }
 
-/* "a:2" is a version of "a". */
-static bool is_version_of(const char *name, const char *plain)
-{
-        size_t bytes = strlen(plain);
-
-        return strncmp(name, plain, bytes) == 0 && name[bytes] == ':';
-}
-
 /* Served, and the repository has nothing to say of it any more: not even that it is broken, which would leave it alone. */
 static bool is_gone(const struct sl_served *served, const struct sl_listing *listing)
 {
         for (uint32_t i = 0; i < listing->n; i++)
                 if (strcmp(listing->specs[i].name, served->own.name) == 0 ||
-                        (listing->specs[i].refused && is_version_of(served->own.name, listing->specs[i].name)))
+                        (listing->specs[i].refused && sl_names_is_version(served->own.name, listing->specs[i].name)))
                         return false;
         return !served->is_shape;
 }
@@ -115,10 +107,10 @@ static void remove_gone(struct sl_registry *r, struct sl_served *served)
 void sl_listing_follow(struct sl_registry *r, const struct sl_listing *listing, const char *plain)
 {
         for (uint32_t i = 0; i < listing->n; i++)
-                if (!plain || is_version_of(listing->specs[i].name, plain))
+                if (!plain || sl_names_is_version(listing->specs[i].name, plain))
                         want_spec(r, &listing->specs[i]);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if ((!plain || is_version_of(r->served[i].own.name, plain)) && is_gone(&r->served[i], listing))
+                if ((!plain || sl_names_is_version(r->served[i].own.name, plain)) && is_gone(&r->served[i], listing))
                         remove_gone(r, &r->served[i]);
 }
 

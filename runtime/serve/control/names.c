@@ -11,6 +11,7 @@
 #include "crew.h"
 #include "loads.h"
 #include "model.h"
+#include "news.h"
 #include "registry_state.h"
 
 #include <errno.h>
@@ -44,6 +45,21 @@ void sl_names_answer(struct sl_registry *r, struct sl_served *served, int status
         if (served->asker)
                 r->options.answer(r->options.context, served->asker, status, text);
         served->asker = 0;
+        served->news.answer = NULL;
+}
+
+bool sl_names_is_version(const char *name, const char *plain)
+{
+        size_t bytes = strlen(plain);
+
+        return strncmp(name, plain, bytes) == 0 && name[bytes] == ':';
+}
+
+/* What the dispatcher has not taken yet is published when it has. */
+void sl_names_publish(struct sl_registry *r, const struct sl_served *served)
+{
+        if (served->state != SL_SERVED_READY || !sl_news_is_due(served))
+                sl_served_publish(r->options.catalogue, served);
 }
 
 void sl_names_command(struct sl_registry *r, enum sl_command_kind kind, void *pointer, uint32_t index)
@@ -102,7 +118,7 @@ static int want(
                 served->replace = true;
         }
         sl_own_spec_copy(&served->own, spec);
-        sl_served_publish(r->options.catalogue, served);
+        sl_names_publish(r, served);
         *ret_served = served;
         return 0;
 }

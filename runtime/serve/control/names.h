@@ -28,6 +28,12 @@ struct sl_account *sl_names_account(const struct sl_registry *registry, const st
 /* To whoever asked for the name, if anybody has. */
 void sl_names_answer(struct sl_registry *registry, struct sl_served *served, int status, const char *text);
 
+/* "a:2" is a version of "a". */
+bool sl_names_is_version(const char *name, const char *plain);
+
+/* Writes what the catalogue has of it, unless news of it is due (news.h). */
+void sl_names_publish(struct sl_registry *registry, const struct sl_served *served);
+
 void sl_names_command(struct sl_registry *registry, enum sl_command_kind kind, void *pointer, uint32_t index);
 
 /* What has that name; NULL: nothing. */

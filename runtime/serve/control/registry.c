@@ -14,6 +14,7 @@
 #include "merger.h"
 #include "model.h"
 #include "names.h"
+#include "news.h"
 #include "plan.h"
 #include "registry_state.h"
 #include "resize.h"
@@ -67,13 +68,13 @@ static const struct sl_served *ensemble_with(const struct sl_registry *r, const 
 
 static bool needs_load(const struct sl_served *served)
 {
-        return served->own.spec.path && !served->load &&
+        return served->own.spec.path && !served->load && !sl_news_is_due(served) &&
                (served->state == SL_SERVED_WAITING || (served->state == SL_SERVED_READY && served->replace));
 }
 
 static bool needs_build(const struct sl_served *served)
 {
-        return !served->own.spec.path &&
+        return !served->own.spec.path && !sl_news_is_due(served) &&
                (served->state == SL_SERVED_WAITING || (served->state == SL_SERVED_READY && served->replace));
 }
 
@@ -228,6 +229,7 @@ void sl_registry_advance(struct sl_registry *r)
                 if (needs_build(&r->served[i]))
                         sl_serving_build(r, &r->served[i]);
         sl_merger_advance(r->merger);
+        sl_news_advance(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 sl_standing_show(r, &r->served[i]);
         if (sl_listing_is_behind(r)) {
@@ -256,7 +258,8 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 const struct sl_served *served = &r->served[i];
 
-                busy |= served->load || served->resize || served->state == SL_SERVED_WAITING || served->state == SL_SERVED_LOADING;
+                busy |= served->load || served->resize || sl_news_is_due(served) || served->state == SL_SERVED_WAITING ||
+                        served->state == SL_SERVED_LOADING;
                 *ret_failed += served->state == SL_SERVED_FAILED;
         }
         return busy;
@@ -304,6 +307,10 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 break;
         case SL_EVENT_BLOCKS_GONE:
                 sl_merger_blocks_gone(r->merger, event->pointer);
+                sl_registry_advance(r);
+                break;
+        case SL_EVENT_MARKED:
+                sl_news_marked(r);
                 sl_registry_advance(r);
                 break;
         case SL_EVENT_SHAPE_WANTED:

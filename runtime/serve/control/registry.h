@@ -41,7 +41,8 @@ struct sl_registry_options {
         struct sl_memory *memory;
         struct sl_supervisor *supervisor; /* of worker processes */
 
-        /* An operation that somebody asked for has ended: @status 0 or -errno with @text. */
+        /* An operation that somebody asked for has ended, and the dispatcher has taken what came of it: @status 0 or -errno with
+         * @text. */
         void (*answer)(void *context, uint64_t asker, int status, const char *text);
         void *context;
 };
@@ -84,7 +85,7 @@ void sl_registry_compiled(struct sl_registry *registry, uint64_t token);
 /* An event of that token is of a watched compilation. */
 bool sl_registry_owns(uint64_t token);
 
-/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, WORKER_GONE, BLOCKS_GONE, SHAPE_WANTED, SHAPE_UNWANTED. */
+/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, WORKER_GONE, BLOCKS_GONE, MARKED, SHAPE_WANTED, SHAPE_UNWANTED. */
 void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);
 
 /* True while anything is waiting or loading. @ret_failed: names that are FAILED. */

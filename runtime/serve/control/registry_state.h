@@ -10,6 +10,7 @@
  *     merger.c     models that share workers, merged while they serve
  *     change.c     the workers of several models change at once
  *     names.c      the table
+ *     news.c       what is told of a change, once the dispatcher has taken it
  */
 #pragma once
 
@@ -22,6 +23,7 @@
 /* Workers as the configuration says, which somebody asked for. */
 struct sl_configured {
         uint64_t asker; /* 0: nobody */
+        uint64_t mark;  /* of the last command; 0: not all is done */
         int status;     /* of the first model that stays as it is */
         struct sl_error why;
 };
@@ -39,6 +41,9 @@ struct sl_registry {
         struct sl_change *change;   /* under way; NULL: none */
         struct sl_change *in_force; /* NULL: what the configuration says */
         struct sl_configured configured;
-        uint64_t looked_ns;         /* when it was last looked which cores there are */
-        uint64_t due_ns;            /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
+        struct {
+                uint64_t given, sent, heard;
+        } marks;            /* of commands to the dispatcher (news.c): heard <= sent <= given */
+        uint64_t looked_ns; /* when it was last looked which cores there are */
+        uint64_t due_ns;    /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
 };

@@ -8,12 +8,13 @@
 #include "crew.h"
 #include "model.h"
 #include "names.h"
+#include "news.h"
 #include "registry_state.h"
 #include "sizes.h"
 
 bool sl_resize_needed(const struct sl_served *served)
 {
-        return served->resize && served->state == SL_SERVED_READY && served->model;
+        return served->resize && !sl_news_is_due(served) && served->state == SL_SERVED_READY && served->model;
 }
 
 static void resize_done(struct sl_registry *r, struct sl_served *served)
@@ -26,7 +27,7 @@ static void resize_done(struct sl_registry *r, struct sl_served *served)
         sl_fields_add_number(&fields, "version", served->own.spec.version);
         sl_fields_add_number(&fields, "workers", served->model->crew ? served->model->crew->wanted.n : served->own.spec.workers.n);
         sl_account_log(r->options.accounts, sl_names_account(r, served), 2, "workers-changed", fields.text);
-        sl_names_answer(r, served, 0, "ready");
+        sl_news_add(r, served, NULL, "ready");
 }
 
 /* The next reload tries again. */

@@ -51,6 +51,10 @@ struct sl_served {
         bool aside;                   /* of the load: it waits for a process, and others go ahead */
         bool look_again;              /* the repository has said something else of it meanwhile */
         uint64_t asker;
+        struct {
+                uint64_t mark; /* of what the dispatcher has to take before the world hears of it; 0: it has */
+                const char *event, *answer;
+        } news;                              /* news.c */
         char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED; else why its last load failed, or "" */
 
         /* standing.c */

@@ -12,6 +12,7 @@
 #include "ensemble.h"
 #include "loader.h"
 #include "names.h"
+#include "news.h"
 #include "plan.h"
 #include "registry_state.h"
 #include "sizes.h"
@@ -31,6 +32,7 @@ static void drop_model(struct sl_registry *r, struct sl_model *model)
 
 void sl_serving_clear(struct sl_registry *r, struct sl_served *served)
 {
+        sl_news_flush(r, served);
         sl_plan_free(served->base);
         free(served->served_spec);
         sl_standing_forget(r, served);
@@ -100,7 +102,7 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *served, int status
         } else {
                 served->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
         }
-        sl_served_publish(r->options.catalogue, served);
+        sl_names_publish(r, served);
         sl_names_answer(r, served, status, text);
 }
 
@@ -132,8 +134,9 @@ static void keep_spec(struct sl_served *served, const struct sl_ensemble *ensemb
                 sl_own_spec_copy(served->served_spec, &served->own.spec);
 }
 
-/* Hands an ensemble to the dispatcher, in the place of what the name had. */
-static void serve_ensemble(struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble)
+/* Hands an ensemble to the dispatcher, in the place of what the name had. @event, @answer: as of sl_news_add(). */
+static void serve_ensemble(
+        struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble, const char *event, const char *answer)
 {
         if (served->ensemble && !sl_ensemble_same_ports(served->ensemble, ensemble))
                 served->generation++;
@@ -155,7 +158,7 @@ static void serve_ensemble(struct sl_registry *r, struct sl_served *served, stru
         served->why[0] = 0;
         served->loads++;
         sl_names_command(r, SL_COMMAND_SERVE, ensemble, 0);
-        sl_served_publish(r->options.catalogue, served);
+        sl_news_add(r, served, event, answer);
 }
 
 static int build_ensemble(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
@@ -232,9 +235,7 @@ void sl_serving_build(struct sl_registry *r, struct sl_served *served)
                 return;
         }
         served->model = NULL; /* of a model that had this name before */
-        serve_ensemble(r, served, ensemble);
-        sl_names_report(r, 2, "ensemble-ready", served, NULL);
-        sl_names_answer(r, served, 0, "ready");
+        serve_ensemble(r, served, ensemble, "ensemble-ready", "ready");
 }
 
 /* The ensemble serves, and goes over to a new member; or it has failed, and nothing that it needs is missing any more. */
@@ -250,12 +251,19 @@ static bool wants_new_member(struct sl_registry *r, const struct sl_served *serv
         return false;
 }
 
-/* A new model takes its place, or that of the old one, in every ensemble. */
+/* A new model takes its place, or that of the old one, in every ensemble: of which news is due, behind that. */
 static void rebuild_ensembles(struct sl_registry *r, const char *member)
 {
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (wants_new_member(r, &r->served[i], member))
-                        sl_serving_build(r, &r->served[i]);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *ensemble = &r->served[i];
+
+                if (!wants_new_member(r, ensemble, member))
+                        continue;
+                if (sl_news_is_due(ensemble))
+                        ensemble->replace = true;
+                else
+                        sl_serving_build(r, ensemble);
+        }
 }
 
 int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_model *model, struct sl_error *error)
@@ -276,8 +284,7 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
                 sl_names_command(r, SL_COMMAND_ADD_MODEL, model, 0);
         }
         served->model = model;
-        serve_ensemble(r, served, ensemble);
-        sl_names_report(r, 2, replaced ? "model-replaced" : "model-ready", served, NULL);
+        serve_ensemble(r, served, ensemble, replaced ? "model-replaced" : "model-ready", replaced ? "replaced" : "ready");
         if (served->is_shape)
                 sl_sizes_loaded(r, served, model);
         if (ensemble->open)
@@ -285,6 +292,5 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
         else
                 sl_sizes_closed(r, served);
         rebuild_ensembles(r, served->own.name);
-        sl_names_answer(r, served, 0, replaced ? "replaced" : "ready");
         return 0;
 }

@@ -7,6 +7,7 @@
 #include "ensemble.h"
 #include "model.h"
 #include "names.h"
+#include "news.h"
 #include "registry_state.h"
 #include "stats.h"
 
@@ -102,7 +103,7 @@ void sl_standing_show(struct sl_registry *r, struct sl_served *served)
         struct sl_model_stats shown = {.since_ns = served->shown.since_ns};
         bool is_new = !served->counting.counters;
 
-        if (served->state == SL_SERVED_NONE)
+        if (served->state == SL_SERVED_NONE || (served->state == SL_SERVED_READY && sl_news_is_due(served)))
                 return;
         if (is_new)
                 sl_standing_count(r, served, &served->counting);

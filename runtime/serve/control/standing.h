@@ -14,7 +14,7 @@ struct sl_served;
  */
 void sl_standing_count(struct sl_registry *registry, struct sl_served *served, struct sl_model_counting *ret_counting);
 
-/* Writes what has changed since the last call. A name that is not used shows nothing. */
+/* Writes what has changed since the last call. A name that is not used shows nothing, and one of which news is due nothing new. */
 void sl_standing_show(struct sl_registry *registry, struct sl_served *served);
 
 /* The name is about to be free. */

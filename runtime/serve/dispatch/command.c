@@ -229,6 +229,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         case SL_COMMAND_PROBE:
                 sl_event_send(d, SL_EVENT_ALIVE, NULL, 0, "");
                 break;
+        case SL_COMMAND_MARK:
+                sl_event_send(d, SL_EVENT_MARKED, NULL, 0, "");
+                break;
         case SL_COMMAND_SAMPLE:
                 d->recorder.sampling = command->index;
                 break;

@@ -13,14 +13,15 @@ void sl_event_send(struct sl_dispatcher *d, enum sl_event_kind kind, void *point
 
         if (text)
                 strncpy(event.text, text, sizeof(event.text) - 1);
-        /* There is room: control gives every channel, ensemble and model at most two events, and made the mailbox for all. */
+        /* There is room: control gives every channel, ensemble and model at most two events, waits for the answer to a PROBE and a
+         * MARK before it sends another, and made the mailbox for all. */
         sl_mailbox_put(d->events, &event);
         sl_bell_ring(d->options.control, d->wait);
 }
 
 uint32_t sl_events_reserved(uint32_t clients_max)
 {
-        return 4 * clients_max + 4 * SL_CATALOGUE_MODELS + 2 * SL_SHAPES_MAX;
+        return 4 * clients_max + 4 * SL_CATALOGUE_MODELS + 2 * SL_SHAPES_MAX + 2;
 }
 
 /* How many there are at a time is bounded by nothing: they leave the others their room. */

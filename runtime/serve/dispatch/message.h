@@ -28,6 +28,7 @@ enum sl_command_kind {
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
         SL_COMMAND_PROBE,          /* answered by ALIVE */
+        SL_COMMAND_MARK,           /* answered by MARKED: what was commanded before holds for all entries taken from now on */
         SL_COMMAND_SAMPLE,         /* index: of 2^32 - 1 requests, how many are traced from now on */
         SL_COMMAND_QUIT,           /* the dispatcher thread returns */
 };
@@ -50,11 +51,13 @@ enum sl_event_kind {
         SL_EVENT_ENSEMBLE_RETIRED, /* nothing of it is in flight any more */
         SL_EVENT_MODEL_GONE,       /* and with it all its workers, those that were leaving too */
         SL_EVENT_WORKER_GONE,  /* pointer: struct sl_model, worker: was removed, or has died; nothing given to it is unanswered */
-        SL_EVENT_BLOCKS_GONE,  /* pointer: struct sl_block, put away, or a lane of it is gone; none comes behind that of its carrier */
+        SL_EVENT_BLOCKS_GONE,  /* pointer: struct sl_block, put away, or a lane of it is gone; none comes behind that of its carrier
+                                */
         SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open; answered by SERVE, ATTACH or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
-        SL_EVENT_ALIVE, /* the dispatcher has seen a PROBE */
+        SL_EVENT_ALIVE,  /* the dispatcher has seen a PROBE */
+        SL_EVENT_MARKED, /* it has obeyed all that came before the MARK */
 };
 
 struct sl_event {
