@@ -25,14 +25,15 @@ static void add_models(const struct sl_stats_view *view, struct sl_runtime_accou
 
                 if (sl_stats_read_model(view, i, &model) < 0)
                         continue;
-                const struct sl_histogram_set *histograms = sl_stats_histograms(view, &model);
+                struct sl_histogram combining;
 
                 account->compute_ns += sl_counter_read(&model.compute_ns);
                 account->busy_ns += sl_counter_read(&model.worker_busy_ns);
                 account->batches += sl_counter_read(&model.batches);
                 account->batch_samples += sl_counter_read(&model.batch_samples);
-                if (histograms && (model.histograms || i == 0))
-                        account->combining_ns += sl_counter_read(&histograms->stages[SL_STAGE_COMBINING].sum_ns);
+                if ((model.histograms || i == 0) &&
+                        sl_stats_read_histogram(view, model.histograms, SL_STAGE_COMBINING, &combining) == 0)
+                        account->combining_ns += sl_counter_read(&combining.sum_ns);
         }
 }
 

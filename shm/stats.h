@@ -151,10 +151,10 @@ static inline void sl_model_record(const struct sl_model_counting *counting, enu
 struct sl_stats_view;
 
 /*
- * Maps the page of runtime @name for reading. @directory: NULL: SL_STATS_DIRECTORY, else the folder of its socket; that of a living
- * runtime is preferred, and there a page is believed only if it is root's, the caller's own, or of whom the socket belongs to
- * (without a socket that is not known). Return: 0; -ENOENT; -EPERM somebody else's; -EBADMSG no stats page, damaged, or of another
- * version (the text says which); -errno.
+ * Opens the page of runtime @name for reading. @directory: NULL: SL_STATS_DIRECTORY, else the folder of its socket; that of a
+ * living runtime is preferred, and there a page is believed only if it is root's, the caller's own, or of whom the socket belongs
+ * to (without a socket: its folder, if nobody else may write there). In a @directory that is given it may be anybody's. Return: 0;
+ * -ENOENT; -EPERM somebody else's; -EBADMSG no stats page, damaged, or of another version (the text says which); -errno.
  */
 int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error);
 
@@ -162,7 +162,13 @@ int sl_stats_open(const char *name, const char *directory, struct sl_stats_view 
 int sl_stats_open_file(const char *path, struct sl_stats_view **ret_view, struct sl_error *error);
 struct sl_stats_view *sl_stats_close(struct sl_stats_view *view);
 
-/* Copy of the header. */
+/*
+ * Its owner may cut the file off at any time: what was there is then not read (-EBADMSG). Return: 0; -EBADMSG it has been cut off
+ * since it was opened, with text.
+ */
+int sl_stats_check(const struct sl_stats_view *view, struct sl_error *error);
+
+/* Copy of the header; zeros when the file has been cut off. */
 void sl_stats_read_header(const struct sl_stats_view *view, struct sl_stats_header *ret_header);
 
 /* True while the runtime that writes this page lives. */
@@ -176,7 +182,7 @@ uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section 
 
 /*
  * Copy of a slot of any section but the histograms, texts in it terminated. Return: 0; -ENOENT unused or out of range; -EAGAIN just
- * being changed, or left so by a crash.
+ * being changed, or left so by a crash; -EBADMSG, -errno it cannot be read.
  */
 int sl_stats_read_slot(
         const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot);
@@ -208,10 +214,13 @@ static inline int sl_stats_read_record(
         return sl_stats_try_slot(view, section, index, &ret_record->slot);
 }
 
-/* The live histograms of a model; NULL for a number out of range. Valid until the view is closed. */
-const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *view, const struct sl_model_stats *model);
-const struct sl_histogram_set *sl_stats_histograms_of_worker(
-        const struct sl_stats_view *view, const struct sl_worker_stats *worker);
+/*
+ * Copies of a set of histograms, or of one in it; @set: `histograms` of a model's or a worker's slot. Return: 0; -ENOENT there is
+ * none of that number; -EBADMSG, -errno it cannot be read.
+ */
+int sl_stats_read_histograms(const struct sl_stats_view *view, uint32_t set, struct sl_histogram_set *ret_set);
+int sl_stats_read_histogram(
+        const struct sl_stats_view *view, uint32_t set, enum sl_stage stage, struct sl_histogram *ret_histogram);
 
 /* Names of codes; of a number that is none "unknown". */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader's side of the stats page. The header is copied and checked once; afterwards only the checked copy is believed, so that
- * a damaged page shows wrong numbers and never a wrong address.
+ * The reader's side of the stats page. The file is read and not mapped: whoever owns it may cut it off at any time, and a reader of
+ * a mapping would end by SIGBUS. The header is copied and checked once; afterwards only the checked copy is believed, so that a
+ * damaged page shows wrong numbers and never another place.
  */
 #include "attach.h"
 #include "base/bytes.h"
@@ -17,9 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BYTES_MAX      (4ull << 30)
@@ -50,8 +51,8 @@ static const struct slot_text {
 
 struct sl_stats_view {
         int fd;
-        const char *base;
         uint64_t bytes;
+        char *path;
         struct sl_stats_extent sections[SL_STATS_SECTIONS_N];
 };
 
@@ -63,15 +64,24 @@ static const size_t slot_bytes[SL_STATS_SECTIONS_N] = {
 #undef X
 };
 
-static const struct sl_stats_header *header_of(const struct sl_stats_view *view)
+/* Return: 0; -EBADMSG the file ends before that, as it has been cut off; -errno. */
+static int read_at(const struct sl_stats_view *view, uint64_t offset, void *to, size_t bytes)
 {
-        return (const struct sl_stats_header *)view->base;
+        for (size_t done = 0; done < bytes;) {
+                ssize_t n = pread(view->fd, (char *)to + done, bytes - done, (off_t)(offset + done));
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : -EBADMSG;
+                done += (size_t)n;
+        }
+        return 0;
 }
 
-static int map_file(struct sl_stats_view *view, const char *path, struct sl_error *error)
+static int open_file(struct sl_stats_view *view, const char *path, struct sl_error *error)
 {
         struct stat status;
-        void *base;
 
         view->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         if (view->fd < 0 || fstat(view->fd, &status) < 0)
@@ -79,10 +89,6 @@ static int map_file(struct sl_stats_view *view, const char *path, struct sl_erro
         if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(struct sl_stats_header) ||
                 (uint64_t)status.st_size > BYTES_MAX)
                 return sl_error_set(error, EBADMSG, "\"%s\" is no stats page", path);
-        base = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, view->fd, 0);
-        if (base == MAP_FAILED)
-                return sl_error_set(error, errno, "stats page \"%s\": cannot be mapped: %s", path, strerror(errno));
-        view->base = base;
         view->bytes = (uint64_t)status.st_size;
         return 0;
 }
@@ -104,9 +110,8 @@ static int check_version(const struct sl_stats_header *header, const char *path,
                 path, header->version, SL_STATS_VERSION, header->version < SL_STATS_VERSION ? "an older" : "a newer");
 }
 
-static int copy_sections(struct sl_stats_view *view, const char *path, struct sl_error *error)
+static int copy_sections(struct sl_stats_view *view, const struct sl_stats_header *header, const char *path, struct sl_error *error)
 {
-        const struct sl_stats_header *header = header_of(view);
         uint64_t n = header->n_sections, bytes = offsetof(struct sl_stats_header, sections) + n * sizeof(header->sections[0]);
 
         if (bytes > view->bytes || bytes > header->header_bytes)
@@ -117,16 +122,26 @@ static int copy_sections(struct sl_stats_view *view, const char *path, struct sl
         return 0;
 }
 
+/* Behind the magic number, which its writer stores last. */
+static bool read_header(const struct sl_stats_view *view, struct sl_stats_header *ret_header)
+{
+        uint64_t magic = 0;
+
+        static_assert(offsetof(struct sl_stats_header, magic) == 0 && sizeof(magic) == sizeof(ret_header->magic), "it is first");
+        return read_at(view, 0, &magic, sizeof(magic)) == 0 && magic == SL_STATS_MAGIC &&
+               read_at(view, 0, ret_header, sizeof(*ret_header)) == 0;
+}
+
 static int check_header(struct sl_stats_view *view, const char *path, struct sl_error *error)
 {
-        const struct sl_stats_header *header = header_of(view);
+        struct sl_stats_header header;
         int r;
 
-        if (atomic_load_explicit(&header->magic, memory_order_acquire) != SL_STATS_MAGIC)
+        if (!read_header(view, &header))
                 return sl_error_set(error, EBADMSG, "\"%s\" is no stats page, or not yet one", path);
-        r = check_version(header, path, error);
+        r = check_version(&header, path, error);
         if (r == 0)
-                r = copy_sections(view, path, error);
+                r = copy_sections(view, &header, path, error);
         if (r < 0)
                 return r;
         for (int i = 0; i < SL_STATS_SECTIONS_N; i++)
@@ -155,7 +170,10 @@ int sl_stats_open_file(const char *path, struct sl_stats_view **ret_view, struct
         if (!view)
                 return sl_error_set(error, ENOMEM, "stats page \"%s\": no memory", path);
         view->fd = -1;
-        r = map_file(view, path, error);
+        view->path = strdup(path);
+        if (!view->path)
+                return sl_error_set(error, ENOMEM, "stats page \"%s\": no memory", path);
+        r = open_file(view, path, error);
         if (r == 0)
                 r = check_header(view, path, error);
         if (r < 0)
@@ -172,58 +190,73 @@ static int open_in(const char *name, const char *directory, struct sl_stats_view
         return r < 0 ? r : sl_stats_open_file(path, ret_view, error);
 }
 
-/* @ret_folder is "" when there is no such place. Return: true and its owner when a socket lies there. */
-static bool find_socket(const char *name, char ret_folder[SOCKET_PATH_BYTES], uid_t *ret_owner)
+/*
+ * Who may have made the page beside root and the caller: whom the socket belongs to, and where there is none, who alone could make
+ * one. @ret_folder is "" when there is no such place. Return: false: nobody.
+ */
+static bool find_owner(const char *name, char ret_folder[SOCKET_PATH_BYTES], uid_t *ret_owner)
 {
         struct stat status;
-        bool found;
+        bool is_socket;
 
         ret_folder[0] = 0;
         if (sl_socket_find(name, ret_folder, SOCKET_PATH_BYTES) < 0)
                 return false;
-        found = lstat(ret_folder, &status) == 0 && S_ISSOCK(status.st_mode);
-        if (found)
-                *ret_owner = status.st_uid;
+        is_socket = lstat(ret_folder, &status) == 0 && S_ISSOCK(status.st_mode);
         *strrchr(ret_folder, '/') = 0;
-        return found;
+        if (!is_socket && (stat(ret_folder, &status) < 0 || (status.st_mode & (S_IWGRP | S_IWOTH))))
+                return false;
+        *ret_owner = status.st_uid;
+        return true;
+}
+
+static bool is_trusted(uid_t owner, const uid_t *runtime)
+{
+        return owner == 0 || owner == geteuid() || (runtime && owner == *runtime);
 }
 
 static int open_trusted(
-        const char *name, const char *directory, const uid_t *owner, struct sl_stats_view **ret_view, struct sl_error *error)
+        const char *name, const char *directory, const uid_t *runtime, struct sl_stats_view **ret_view, struct sl_error *error)
 {
         struct sl_stats_view *view;
-        struct stat status;
+        uint32_t owner;
         int r = open_in(name, directory, &view, error);
 
         if (r < 0)
                 return r;
-        if (owner &&
-                (fstat(view->fd, &status) < 0 || (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != *owner))) {
-                sl_stats_close(view);
-                return sl_error_set(error, EPERM, "stats page \"%s/starling.%s\" is not of user %u, as the runtime is", directory,
-                        name, *owner);
+        owner = sl_stats_owner(view);
+        if (is_trusted(owner, runtime)) {
+                *ret_view = view;
+                return 0;
         }
-        *ret_view = view;
-        return 0;
+        r = sl_error_set(
+                error, EPERM, "stats page \"%s\" is of user %u, whom no socket of that runtime belongs to", view->path, owner);
+        sl_stats_close(view);
+        return r;
 }
 
 int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
 {
         struct sl_stats_view *view = NULL, *beside;
         char folder[SOCKET_PATH_BYTES];
+        struct sl_error other;
         uid_t owner;
 
         if (directory)
                 return open_in(name, directory, ret_view, error);
 
-        bool owned = find_socket(name, folder, &owner);
+        bool owned = find_owner(name, folder, &owner);
         int r = open_trusted(name, SL_STATS_DIRECTORY, owned ? &owner : NULL, &view, error);
+        int r_beside = -ENOENT;
 
-        if ((r < 0 || !sl_stats_is_live(view)) && folder[0] &&
-                open_trusted(name, folder, owned ? &owner : NULL, &beside, NULL) == 0) {
+        if ((r < 0 || !sl_stats_is_live(view)) && folder[0])
+                r_beside = open_trusted(name, folder, owned ? &owner : NULL, &beside, &other);
+        if (r_beside == 0) {
                 sl_stats_close(view);
                 view = beside;
                 r = 0;
+        } else if (r == -ENOENT && r_beside != -ENOENT) {
+                return sl_error_set(error, -r_beside, "%s", other.text);
         }
         if (r == 0)
                 *ret_view = view;
@@ -251,20 +284,29 @@ struct sl_stats_view *sl_stats_close(struct sl_stats_view *view)
 {
         if (!view)
                 return NULL;
-        if (view->base)
-                munmap((void *)view->base, view->bytes);
         if (view->fd >= 0)
                 close(view->fd);
+        free(view->path);
         free(view);
         return NULL;
 }
 
 void sl_stats_read_header(const struct sl_stats_view *view, struct sl_stats_header *ret_header)
 {
-        sl_seqlock_load(ret_header, view->base, sizeof(*ret_header));
+        if (read_at(view, 0, ret_header, sizeof(*ret_header)) < 0)
+                memset(ret_header, 0, sizeof(*ret_header));
         ret_header->runtime_name[sizeof(ret_header->runtime_name) - 1] = '\0';
         ret_header->wait_name[sizeof(ret_header->wait_name) - 1] = '\0';
         ret_header->release[sizeof(ret_header->release) - 1] = '\0';
+}
+
+int sl_stats_check(const struct sl_stats_view *view, struct sl_error *error)
+{
+        struct stat status;
+
+        if (fstat(view->fd, &status) == 0 && (uint64_t)status.st_size >= view->bytes)
+                return 0;
+        return sl_error_set(error, EBADMSG, "stats page \"%s\" was cut off while it was read", view->path);
 }
 
 bool sl_stats_is_live(const struct sl_stats_view *view)
@@ -291,27 +333,54 @@ static void terminate_texts(enum sl_stats_section section, struct sl_stats_slot 
                         ((char *)slot)[slot_texts[i].offset + slot_texts[i].bytes - 1] = 0;
 }
 
-typedef int (*read_fn)(const _Atomic uint32_t *seq, void *restrict to, const void *from, size_t bytes);
+/*
+ * As Q2 of seqlock.h, by system calls: the sequence, all of the slot, the sequence again. The kernel copies from the very memory
+ * that the writer maps, and this kind of processor keeps loads in order and whole words whole. What was never used is not looked at
+ * twice. Return: 0; -EAGAIN: @slot is torn; as read_at().
+ */
+static int try_copy(const struct sl_stats_view *view, uint64_t offset, struct sl_stats_slot *slot, size_t bytes)
+{
+        uint32_t before, after;
+        int r = read_at(view, offset, slot, bytes);
 
-/* Copies a slot from its member `used` on. */
-static int copy_slot(const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, read_fn read,
-        struct sl_stats_slot *ret_slot)
+        if (r == 0 && slot->seq == 0 && slot->used == 0)
+                return 0;
+        if (r == 0)
+                r = read_at(view, offset, &before, sizeof(before));
+        if (r == 0)
+                r = read_at(view, offset, slot, bytes);
+        if (r == 0)
+                r = read_at(view, offset, &after, sizeof(after));
+        if (r < 0)
+                return r;
+        return !(before & 1) && before == after ? 0 : -EAGAIN;
+}
+
+/* Copies a slot; @tries: as often as it is met in the middle of a change. */
+static int copy_slot(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, int tries, struct sl_stats_slot *ret_slot)
 {
         const struct sl_stats_extent *extent = &view->sections[section];
-        const size_t skip = offsetof(struct sl_stats_slot, used);
-        const size_t bytes = slot_bytes[section] - skip;
-        uint64_t copy[SLOT_BYTES_MAX / 8];
+        union {
+                struct sl_stats_slot slot;
+                char bytes[SLOT_BYTES_MAX];
+        } copy;
+        struct sl_stats_slot *slot = &copy.slot;
+        int r = -EAGAIN;
 
-        if (index >= extent->count || bytes > sizeof(copy))
+        if (index >= extent->count || slot_bytes[section] > sizeof(copy))
                 return -ENOENT;
-
-        const char *slot = view->base + extent->offset + (uint64_t)index * extent->stride;
-        int r = read((const _Atomic uint32_t *)(const void *)slot, copy, slot + skip, bytes);
-
-        if (copy[0] == 0)
+        for (int i = 0; i < tries && r == -EAGAIN; i++) {
+                r = try_copy(view, extent->offset + (uint64_t)index * extent->stride, slot, slot_bytes[section]);
+                if (r == -EAGAIN && i % SL_SEQLOCK_SPINS == SL_SEQLOCK_SPINS - 1)
+                        nanosleep(&(struct timespec){.tv_nsec = SL_SEQLOCK_PAUSE_NS}, NULL);
+        }
+        if (r < 0 && r != -EAGAIN)
+                return r;
+        if (slot->used == 0)
                 return r < 0 ? r : -ENOENT;
-        memset(ret_slot, 0, skip);
-        memcpy((char *)ret_slot + skip, copy, bytes);
+        memset(slot, 0, offsetof(struct sl_stats_slot, used));
+        memcpy(ret_slot, slot, slot_bytes[section]);
         terminate_texts(section, ret_slot);
         return r;
 }
@@ -319,30 +388,29 @@ static int copy_slot(const struct sl_stats_view *view, enum sl_stats_section sec
 int sl_stats_read_slot(
         const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
 {
-        return copy_slot(view, section, index, sl_seqlock_read, ret_slot);
+        return copy_slot(view, section, index, SL_SEQLOCK_TRIES, ret_slot);
 }
 
 int sl_stats_try_slot(
         const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
 {
-        return copy_slot(view, section, index, sl_seqlock_try, ret_slot);
+        return copy_slot(view, section, index, 1, ret_slot);
 }
 
-static const struct sl_histogram_set *set_at(const struct sl_stats_view *view, uint32_t index)
+static int copy_of_set(const struct sl_stats_view *view, uint32_t set, size_t offset, void *to, size_t bytes)
 {
         const struct sl_stats_extent *extent = &view->sections[SL_STATS_HISTOGRAMS];
 
-        if (index >= extent->count)
-                return NULL;
-        return (const struct sl_histogram_set *)(view->base + extent->offset + (uint64_t)index * extent->stride);
+        return set < extent->count ? read_at(view, extent->offset + (uint64_t)set * extent->stride + offset, to, bytes) : -ENOENT;
 }
 
-const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *view, const struct sl_model_stats *model)
+int sl_stats_read_histogram(const struct sl_stats_view *view, uint32_t set, enum sl_stage stage, struct sl_histogram *ret_histogram)
 {
-        return set_at(view, model->histograms);
+        return copy_of_set(view, set, offsetof(struct sl_histogram_set, stages) + stage * sizeof(*ret_histogram), ret_histogram,
+                sizeof(*ret_histogram));
 }
 
-const struct sl_histogram_set *sl_stats_histograms_of_worker(const struct sl_stats_view *view, const struct sl_worker_stats *worker)
+int sl_stats_read_histograms(const struct sl_stats_view *view, uint32_t set, struct sl_histogram_set *ret_set)
 {
-        return set_at(view, worker->histograms);
+        return copy_of_set(view, set, 0, ret_set, sizeof(*ret_set));
 }

@@ -26,6 +26,7 @@ Test(stats, a_reader_sees_what_was_counted)
         struct sl_model_stats model;
         struct sl_dispatcher_stats dispatcher;
         struct sl_stats_header header;
+        struct sl_histogram histogram;
 
         cr_assert_eq(sl_stats_model_add(stats, "resnet", &counting, NULL), 0);
         cr_assert_eq(sl_stats_client_add(
@@ -52,7 +53,8 @@ Test(stats, a_reader_sees_what_was_counted)
         cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
         cr_expect_str_eq(model.name, "resnet");
         cr_expect_eq(sl_counter_read(&model.completed), 5);
-        cr_expect_eq(sl_histogram_quantile(&sl_stats_histograms(v, &model)->stages[SL_STAGE_QUEUED], 0.5), 1000);
+        histogram = stats_histogram(v, model.histograms, SL_STAGE_QUEUED);
+        cr_expect_eq(sl_histogram_quantile(&histogram, 0.5), 1000);
         cr_assert_eq(sl_stats_read_client(v, 0, &client_copy), 0);
         cr_expect_str_eq(client_copy.label, "camera");
         cr_expect(client_copy.id == 77 && client_copy.uid == 1000 && client_copy.pid == 4242);
@@ -244,6 +246,7 @@ Test(stats, a_worker_has_histograms_of_its_own_when_it_is_added_with_them)
         struct sl_stats *stats = stats_create();
         struct sl_stats_view *v = stats_view();
         struct sl_worker_stats *with, *without, worker;
+        struct sl_histogram histogram;
 
         sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "a"}, true, &with);
         sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "a"}, false, &without);
@@ -251,9 +254,10 @@ Test(stats, a_worker_has_histograms_of_its_own_when_it_is_added_with_them)
         cr_expect_null(sl_stats_worker_histograms(stats, without));
         sl_histogram_record(&sl_stats_worker_histograms(stats, with)->stages[SL_STAGE_COMPUTING], 50);
         cr_assert_eq(sl_stats_read_worker(v, 0, &worker), 0);
-        cr_expect_eq(sl_histogram_quantile(&sl_stats_histograms_of_worker(v, &worker)->stages[SL_STAGE_COMPUTING], 1), 50);
+        histogram = stats_histogram(v, worker.histograms, SL_STAGE_COMPUTING);
+        cr_expect_eq(sl_histogram_quantile(&histogram, 1), 50);
         cr_assert_eq(sl_stats_read_worker(v, 1, &worker), 0);
-        cr_expect_null(sl_stats_histograms_of_worker(v, &worker));
+        cr_expect_eq(sl_stats_read_histogram(v, worker.histograms, SL_STAGE_COMPUTING, &histogram), -ENOENT);
         sl_stats_worker_remove(stats, with);
         sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "b"}, true, &with);
         cr_expect_eq(sl_counter_read(&sl_stats_worker_histograms(stats, with)->stages[SL_STAGE_COMPUTING].count), 0);
@@ -268,6 +272,7 @@ Test(stats, a_model_without_room_is_told_so_and_counted_in_the_common_histograms
         struct sl_model_counting counting[42];
         struct sl_model_stats model;
         struct sl_stats_header header;
+        struct sl_histogram histogram;
         struct sl_error error = {""};
         int n = 0;
 
@@ -281,7 +286,8 @@ Test(stats, a_model_without_room_is_told_so_and_counted_in_the_common_histograms
         sl_model_count(&counting[n + 1], completed, 1);
         cr_assert_eq(sl_stats_read_model(v, 0, &model), 0);
         cr_expect_str_eq(model.name, "(others)");
-        cr_expect_eq(sl_counter_read(&sl_stats_histograms(v, &model)->stages[SL_STAGE_TOTAL].count), 2);
+        histogram = stats_histogram(v, model.histograms, SL_STAGE_TOTAL);
+        cr_expect_eq(sl_counter_read(&histogram.count), 2);
         cr_assert_eq(sl_stats_read_model(v, (uint32_t)n + 2, &model), 0);
         cr_expect_str_eq(model.name, "late", "its counters are its own");
         cr_expect_eq(sl_counter_read(&model.completed), 1);
@@ -343,6 +349,7 @@ static void write_page(const void *bytes, size_t n)
 static void read_all(const struct sl_stats_view *v)
 {
         struct sl_stats_header header;
+        struct sl_histogram histogram;
         struct sl_dispatcher_stats dispatcher;
         struct sl_model_stats model;
         struct sl_client_stats client;
@@ -355,18 +362,46 @@ static void read_all(const struct sl_stats_view *v)
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_DISPATCHERS) && i < 100; i++)
                 sl_stats_read_dispatcher(v, i, &dispatcher);
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_MODELS) && i < 100; i++)
-                if (sl_stats_read_model(v, i, &model) == 0 && sl_stats_histograms(v, &model))
-                        sl_histogram_quantile(&sl_stats_histograms(v, &model)->stages[SL_STAGES - 1], 0.5);
+                if (sl_stats_read_model(v, i, &model) == 0 &&
+                        sl_stats_read_histogram(v, model.histograms, SL_STAGES - 1, &histogram) == 0)
+                        sl_histogram_quantile(&histogram, 0.5);
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_CLIENTS) && i < 100; i++)
                 sl_stats_read_client(v, i, &client);
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_WORKERS) && i < 100; i++)
-                if (sl_stats_read_worker(v, i, &worker) == 0 && sl_stats_histograms_of_worker(v, &worker))
-                        sl_histogram_quantile(&sl_stats_histograms_of_worker(v, &worker)->stages[0], 0.5);
+                if (sl_stats_read_worker(v, i, &worker) == 0 && sl_stats_read_histogram(v, worker.histograms, 0, &histogram) == 0)
+                        sl_histogram_quantile(&histogram, 0.5);
         for (uint32_t i = 0; i < 100; i++) {
                 sl_stats_read_queue(v, i, &queue);
                 sl_stats_read_let(v, i, &let);
                 sl_stats_read_memory(v, i, &memory);
         }
+}
+
+Test(stats, what_was_cut_off_is_not_read_and_its_reader_lives)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_model_counting counting;
+        struct sl_histogram histogram;
+        struct sl_stats_header header;
+        struct sl_model_stats model;
+        struct sl_error error;
+
+        cr_assert_eq(sl_stats_model_add(stats, "lenet", &counting, NULL), 0);
+        cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
+        cr_assert_eq(sl_stats_check(v, &error), 0);
+        for (off_t bytes = 8192; bytes >= 0; bytes -= 4096) {
+                cr_assert_eq(truncate(stats_path(), bytes), 0);
+                read_all(v);
+                cr_expect_eq(sl_stats_read_histogram(v, model.histograms, SL_STAGE_TOTAL, &histogram), -EBADMSG);
+                cr_expect_eq(sl_stats_check(v, &error), -EBADMSG);
+                cr_expect_not_null(strstr(error.text, stats_path()), "%s", error.text);
+        }
+        cr_expect_eq(sl_stats_read_model(v, 1, &model), -EBADMSG);
+        sl_stats_read_header(v, &header);
+        cr_expect_eq(header.pid, 0);
+        sl_stats_close(v);
+        _exit(0); /* the writer cannot go on */
 }
 
 Test(stats, a_damaged_page_is_refused_or_read_without_harm)

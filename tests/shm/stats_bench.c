@@ -79,3 +79,11 @@ struct sl_stats_view *stats_view(void)
         cr_assert_eq(sl_stats_open("demo", stats_folder, &v, &error), 0, "%s", error.text);
         return v;
 }
+
+struct sl_histogram stats_histogram(const struct sl_stats_view *view, uint32_t set, enum sl_stage stage)
+{
+        struct sl_histogram histogram;
+
+        cr_assert_eq(sl_stats_read_histogram(view, set, stage, &histogram), 0);
+        return histogram;
+}

@@ -26,3 +26,6 @@ struct sl_stats *stats_create(void);
 /* "model7"; valid until the next call. */
 const char *stats_name(int n);
 struct sl_stats_view *stats_view(void);
+
+/* Of a set's stage, as a reader gets it. */
+struct sl_histogram stats_histogram(const struct sl_stats_view *view, uint32_t set, enum sl_stage stage);

@@ -340,6 +340,7 @@ static void fill_up(void)
         struct sl_stats *stats = NULL;
         struct sl_model_counting counting;
         struct sl_model_stats model;
+        struct sl_histogram histogram;
         struct sl_stats_view *v = NULL;
         int n = 0, r;
 
@@ -351,8 +352,9 @@ static void fill_up(void)
                 for (uint64_t ns = 1; ns < SL_HISTOGRAM_MAX_NS; ns *= 2)
                         sl_model_record(&counting, stage, ns); /* every store has its page */
         CHECK(sl_stats_open("demo", stats_folder, &v, NULL) == 0);
-        CHECK(sl_stats_read_model(v, (uint32_t)n + 1, &model) == 0 && sl_stats_histograms(v, &model));
-        CHECK(sl_histogram_quantile(&sl_stats_histograms(v, &model)->stages[SL_STAGE_TOTAL], 1) > 0);
+        CHECK(sl_stats_read_model(v, (uint32_t)n + 1, &model) == 0 &&
+                sl_stats_read_histogram(v, model.histograms, SL_STAGE_TOTAL, &histogram) == 0);
+        CHECK(sl_histogram_quantile(&histogram, 1) > 0);
         sl_stats_close(v);
         sl_stats_free(stats);
 }

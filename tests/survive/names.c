@@ -231,3 +231,107 @@ Test(names, statistics_are_everybodys_where_everybody_may_attach, .timeout = 60)
         world_stop(&world);
         world_free(&world);
 }
+
+/* ---- whose page a reader believes ---- */
+
+/* The page of a runtime that lives, under another name and of another user; where no socket of the name is. */
+static void forge_page(const struct world *world, uid_t owner, char ret_path[160])
+{
+        char command[512];
+
+        snprintf(ret_path, 160, "/dev/shm/starling.%s-forged", world->name);
+        snprintf(command, sizeof(command), "cp /dev/shm/starling.%s %s", world->name, ret_path);
+        cr_assert_eq(system(command), 0);
+        cr_assert_eq(chown(ret_path, owner, owner), 0);
+        cr_assert_eq(chmod(ret_path, 0644), 0);
+}
+
+/* `starling COMMAND NAME-forged`: its exit status and what it said. */
+static int run_reader(const struct world *world, const char *command, char ret_text[4096])
+{
+        char line[512];
+        size_t n;
+        FILE *out;
+        int status;
+
+        snprintf(line, sizeof(line), "STARLING_SOCKET_DIR=%s '%s' %s %s-forged 2>&1 </dev/null", world->folder, STARLING, command,
+                world->name);
+        out = popen(line, "r");
+        cr_assert_not_null(out);
+        n = fread(ret_text, 1, 4095, out);
+        ret_text[n] = 0;
+        while (fgetc(out) != EOF)
+                ;
+        status = pclose(out);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 126, "%s: wait status %#x: %s", command, status, ret_text);
+        return WEXITSTATUS(status);
+}
+
+static bool is_one_line(const char *text)
+{
+        const char *end = strchr(text, '\n');
+
+        return end && !end[1];
+}
+
+static const char *const readers[] = {"stats", "stats --json", "postmortem", "trace --seconds 0.1"};
+
+Test(names, without_a_socket_a_page_is_believed_of_root_and_the_reader_alone, .timeout = 60)
+{
+        char text[4096], page[160];
+        struct world world;
+
+        prepare(&world, "trace: {sampling: 1}\n");
+        world_start(&world);
+        forge_page(&world, STRANGER_UID, page);
+        for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+                cr_expect_neq(run_reader(&world, readers[i], text), 0, "%s: %s", readers[i], text);
+                cr_expect(is_one_line(text) && strstr(text, page) && strstr(text, "60004"), "%s: %s", readers[i], text);
+        }
+        cr_assert_eq(chown(page, 0, 0), 0);
+        cr_expect_eq(run_reader(&world, "stats", text), 0, "%s", text);
+        unlink(page);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Until it is killed: whoever reads meets the file in any length. */
+static pid_t cut_off_again_and_again(const char *path)
+{
+        static char whole[2 << 20];
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        ssize_t n = pread(fd, whole, sizeof(whole), 0);
+        pid_t pid = fork();
+
+        for (unsigned seed = 1; pid == 0;) {
+                (void)!ftruncate(fd, rand_r(&seed) % n);
+                world_pause_us(200);
+                (void)!pwrite(fd, whole, (size_t)n, 0);
+                (void)!ftruncate(fd, 16 << 20);
+                world_pause_us(200);
+        }
+        close(fd);
+        return pid;
+}
+
+Test(names, a_page_that_its_owner_cuts_off_costs_a_reader_one_line, .timeout = 60)
+{
+        char text[4096], page[160];
+        struct world world;
+        pid_t cutter;
+
+        prepare(&world, "trace: {sampling: 1}\n");
+        world_start(&world);
+        forge_page(&world, 0, page);
+        cutter = cut_off_again_and_again(page);
+        for (int round = 0; round < 100; round++) {
+                const char *reader = readers[(size_t)round % (sizeof(readers) / sizeof(readers[0]))];
+
+                if (run_reader(&world, reader, text) != 0)
+                        cr_expect(is_one_line(text), "%s: %s", reader, text);
+        }
+        users_end(cutter);
+        unlink(page);
+        world_stop(&world);
+        world_free(&world);
+}

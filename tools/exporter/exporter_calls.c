@@ -20,6 +20,7 @@ void exporter_calls_init(struct sl_call_list *list)
                 SL_CALL_WITH(mprotect, SL_ARG_WITHOUT(2, PROT_EXEC)),
                 /* stats pages: opened for reading alone; whose they are; whether their writer lives */
                 SL_CALL_WITH(openat, SL_ARG_WITHOUT(2, O_ACCMODE | O_CREAT | O_TRUNC)),
+                SL_CALL(pread64),
                 SL_CALL(access),
                 SL_CALL(faccessat),
                 SL_CALL(newfstatat),

@@ -199,13 +199,13 @@ bool page_whole(enum metric_scope scope, const union page_slot *slot, struct tex
 
 static void read_histogram(const struct page *page, const struct metric *metric, const union page_slot *slot, uint64_t *ret_values)
 {
-        const struct sl_histogram_set *set = sl_stats_histograms(page->view, &slot->model);
+        struct sl_histogram histogram;
 
         memset(ret_values, 0, metric_width(metric) * sizeof(*ret_values));
-        if (!set)
+        if (sl_stats_read_histogram(page->view, slot->model.histograms, (enum sl_stage)metric->offset, &histogram) < 0)
                 return;
-        buckets_fold(&set->stages[metric->offset], ret_values);
-        ret_values[BUCKETS] = sl_counter_read(&set->stages[metric->offset].sum_ns);
+        buckets_fold(&histogram, ret_values);
+        ret_values[BUCKETS] = sl_counter_read(&histogram.sum_ns);
 }
 
 static uint64_t read_field(const struct page *page, const struct metric *metric, const union page_slot *slot)

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch.h"
 
-#include "attach.h"
 #include "base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #define WHOLE_BYTES 512   /* of labels of one model */
-#define VALUES_MAX 1024u /* of a slot */
+#define VALUES_MAX  1024u /* of a slot */
 #define BUSY_MAX                                                                                                                   \
         16u /* slots that cannot be read, each for some ms; beyond that the page is damaged, and the others stay as they were */
 
@@ -36,43 +32,6 @@ void watch_deinit(struct watch *watch)
 
 /* ---- which page ---- */
 
-/* Who may have made the page of runtime @name beside root and this user. Return: false: nobody. */
-static bool find_owner(const char *name, uid_t *ret_owner)
-{
-        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-        struct stat status;
-
-        if (sl_socket_find(name, path, sizeof(path)) < 0)
-                return false;
-        if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode)) {
-                *strrchr(path, '/') = 0;
-                if (stat(path, &status) < 0 || (status.st_mode & S_IWOTH))
-                        return false;
-        }
-        *ret_owner = status.st_uid;
-        return true;
-}
-
-static bool is_trusted(const char *name, const struct sl_stats_view *view)
-{
-        uid_t page_owner = sl_stats_owner(view), owner;
-
-        return page_owner == 0 || page_owner == geteuid() || (find_owner(name, &owner) && page_owner == owner);
-}
-
-static int open_page(const char *name, struct sl_stats_view **ret_view, struct sl_error *error)
-{
-        int r = sl_stats_open(name, NULL, ret_view, error);
-
-        if (r == 0 && !is_trusted(name, *ret_view)) {
-                sl_error_set(error, EPERM, "its stats page is of user %u, whom no socket of that runtime belongs to",
-                        sl_stats_owner(*ret_view));
-                sl_stats_close(*ret_view);
-                return -EPERM;
-        }
-        return r;
-}
-
 /* Whether @fresh, which was found under the name, is to take the place of what is watched, whose runtime is gone: by the clock of
  * the day, which goes on over a reboot, or as it lives, whatever somebody has set that clock to. */
 static bool is_newer(const struct watch *watch, const struct sl_stats_view *fresh)
@@ -87,7 +46,7 @@ static void look_for_page(struct watch *watch)
 {
         struct sl_stats_view *fresh;
 
-        if (open_page(watch->name, &fresh, &watch->cause) < 0)
+        if (sl_stats_open(watch->name, NULL, &fresh, &watch->cause) < 0)
                 return;
         if (!is_newer(watch, fresh)) {
                 sl_stats_close(fresh);
@@ -103,6 +62,15 @@ static enum runtime_state state_of(const struct sl_stats_header *header, bool li
         uint32_t state = atomic_load_explicit(&header->state, memory_order_relaxed);
 
         return live || state == SL_RUNTIME_STOPPED ? (enum runtime_state)state : RUNTIME_DEAD;
+}
+
+/* What somebody has cut off has ended. */
+static void drop_if_cut_off(struct watch *watch)
+{
+        if (!watch->view || sl_stats_check(watch->view, &watch->cause) == 0)
+                return;
+        forget_series(watch);
+        watch->view = sl_stats_close(watch->view);
 }
 
 static void read_page(struct watch *watch)
@@ -206,6 +174,7 @@ void watch_look(struct watch *watch)
         watch->cause.text[0] = 0;
         if (!watch->view || !sl_stats_is_live(watch->view))
                 look_for_page(watch);
+        drop_if_cut_off(watch);
         read_page(watch);
 }
 

@@ -5,8 +5,7 @@
  *
  *     nothing --a page appears--> page --its runtime ends--> last state --another runtime starts--> page
  *
- * A page is believed that belongs to root, to the exporter's own user, or to whom the runtime's socket belongs; where there is no
- * socket, to whom its folder belongs. One thread.
+ * Which pages are believed says sl_stats_open(). One that is cut off is dropped, with what it has counted. One thread.
  */
 #pragma once
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -244,17 +243,6 @@ static void print_json(const struct flight *flight, uint64_t last)
 
 /* ---- the command ---- */
 
-/* Its owner may cut a file off while it is mapped. */
-static void say_cut_off(int signal_number)
-{
-        static const char text[] = "starling postmortem: the file was cut off while it was read\n";
-
-        (void)signal_number;
-        if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-                _exit(STATUS_FAILED);
-        _exit(STATUS_FAILED);
-}
-
 int command_postmortem(int argc, char **argv)
 {
         struct sl_stats_view *view = NULL;
@@ -265,7 +253,6 @@ int command_postmortem(int argc, char **argv)
 
         if (status != STATUS_OK)
                 return status;
-        signal(SIGBUS, say_cut_off);
         r = strchr(arguments.name, '/') ? sl_stats_open_file(arguments.name, &view, &error)
                                         : sl_stats_open(arguments.name, NULL, &view, &error);
         if (r == 0)

@@ -159,9 +159,10 @@ static int print_interval(struct watching *watching, const struct interval *inte
 /* The next interval begins here. */
 static int take_snapshot(struct watching *watching, struct snapshot **ret_now)
 {
-        if (snapshot_take(watching->follow.view, ret_now) < 0)
-                return complain(STATUS_FAILED, "stats", "out of memory");
-        return STATUS_OK;
+        struct sl_error error;
+
+        return snapshot_take(watching->follow.view, ret_now, &error) < 0 ? complain(STATUS_FAILED, "stats", "%s", error.text)
+                                                                         : STATUS_OK;
 }
 
 static int look(struct watching *watching)

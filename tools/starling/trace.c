@@ -83,7 +83,8 @@ static int watch(struct trace *trace, const struct trace_arguments *arguments)
         sigaddset(&interrupts, SIGTERM);
         sigprocmask(SIG_BLOCK, &interrupts, NULL);
         while (r == 0 && goes_on && trace->n_records < arguments->requests) {
-                goes_on = sigtimedwait(&interrupts, NULL, &step) < 0 && sl_clock_ns() < until_ns && sl_stats_is_live(trace->view);
+                goes_on = sigtimedwait(&interrupts, NULL, &step) < 0 && sl_clock_ns() < until_ns && sl_stats_is_live(trace->view) &&
+                          sl_stats_check(trace->view, NULL) == 0;
                 r = trace_drain(trace);
         }
         sigprocmask(SIG_UNBLOCK, &interrupts, NULL);
@@ -120,11 +121,12 @@ static void report(const struct trace *trace)
 static int watch_into_file(struct trace *trace, const struct trace_arguments *arguments)
 {
         FILE *out = arguments->output ? fopen(arguments->output, "we") : stdout;
+        struct sl_error error = {"out of memory"};
         int status;
 
         if (!out)
                 return complain(STATUS_FAILED, "trace", "\"%s\": %s", arguments->output, strerrordesc_np(errno));
-        if (watch(trace, arguments) == 0) {
+        if (watch(trace, arguments) == 0 && sl_stats_check(trace->view, &error) == 0) {
                 status = write_file(trace, arguments->output, out);
                 if (status == STATUS_OK)
                         report(trace);
@@ -132,7 +134,7 @@ static int watch_into_file(struct trace *trace, const struct trace_arguments *ar
         }
         if (arguments->output)
                 fclose(out);
-        return complain(STATUS_FAILED, "trace", "out of memory");
+        return complain(STATUS_FAILED, "trace", "%s", error.text);
 }
 
 int command_trace(int argc, char **argv)

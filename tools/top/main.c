@@ -82,9 +82,11 @@ static int look(struct top *top)
         follow_look(&top->follow);
         if (!top->follow.view || (top->follow.state == FOLLOW_GONE && top->now && !top->now->live))
                 return 0;
-        r = snapshot_take(top->follow.view, &now);
+        r = snapshot_take(top->follow.view, &now, &top->follow.cause);
+        if (r == -EBADMSG)
+                follow_lose(&top->follow);
         if (r < 0)
-                return r;
+                return r == -EBADMSG ? 0 : r;
         forget_interval(top);
         snapshot_free(top->before);
         top->before = top->now;

@@ -80,6 +80,7 @@ static int compare_ended(const void *a, const void *b)
 int flight_read(const struct sl_stats_view *view, struct flight *ret_flight, struct sl_error *error)
 {
         uint32_t n = sl_stats_count(view, SL_STATS_RECORDS);
+        int r;
 
         if (n == 0)
                 return sl_error_set(error, ENODATA, "the stats page has no records of requests: it is of an older Starling");
@@ -93,7 +94,8 @@ int flight_read(const struct sl_stats_view *view, struct flight *ret_flight, str
         }
         for (uint32_t i = 0; i < n; i++) {
                 struct flight_entry entry = {0};
-                int r = sl_stats_read_record(view, SL_STATS_RECORDS, i, &entry.record);
+
+                r = sl_stats_read_record(view, SL_STATS_RECORDS, i, &entry.record);
 
                 entry.torn = r == -EAGAIN;
                 if (r == 0 || entry.torn)
@@ -101,7 +103,10 @@ int flight_read(const struct sl_stats_view *view, struct flight *ret_flight, str
         }
         qsort(ret_flight->in_flight, ret_flight->n_in_flight, sizeof(*ret_flight->in_flight), compare_taken);
         qsort(ret_flight->ended, ret_flight->n_ended, sizeof(*ret_flight->ended), compare_ended);
-        return 0;
+        r = sl_stats_check(view, error);
+        if (r < 0)
+                flight_deinit(ret_flight);
+        return r;
 }
 
 void flight_deinit(struct flight *flight)

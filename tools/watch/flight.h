@@ -26,7 +26,8 @@ struct flight {
         const struct sl_stats_view *view;
 };
 
-/* @view stays the caller's, and open. Return: 0; -ENODATA no records are kept; -ENOMEM. With text. */
+/* @view stays the caller's, and open. Return: 0; -ENODATA no records are kept; -EBADMSG the page was cut off meanwhile; -ENOMEM.
+ * With text. */
 int flight_read(const struct sl_stats_view *view, struct flight *ret_flight, struct sl_error *error);
 void flight_deinit(struct flight *flight);
 

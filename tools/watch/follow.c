@@ -36,6 +36,12 @@ static int look_for_page(struct follow *follow)
         return 0;
 }
 
+void follow_lose(struct follow *follow)
+{
+        follow->view = sl_stats_close(follow->view);
+        follow->state = FOLLOW_NOBODY;
+}
+
 int follow_look(struct follow *follow)
 {
         int r = 0;

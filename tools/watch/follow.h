@@ -5,6 +5,7 @@
  *
  *     NOBODY --a living runtime's page appears--> LIVES --it ends--> GONE --another one's page appears--> LIVES
  *        +-----a dead one's page lies there--------------------------> GONE
+ *     any --its page was cut off: follow_lose()--> NOBODY
  */
 #pragma once
 
@@ -26,3 +27,6 @@ void follow_deinit(struct follow *follow);
 
 /* Looks again. Return: 0; NOBODY: as sl_stats_open(). */
 int follow_look(struct follow *follow);
+
+/* What it has cannot be read any more; `cause` is the caller's to set. */
+void follow_lose(struct follow *follow);

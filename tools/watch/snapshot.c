@@ -45,15 +45,15 @@ static int read_section(const struct sl_stats_view *view, const struct kind *kin
         return 0;
 }
 
-static int copy_histograms(const struct sl_histogram_set *from, struct sl_histogram_set **ret_set)
+/* Zeros where there are none. */
+static int copy_histograms(const struct sl_stats_view *view, uint32_t number, struct sl_histogram_set **ret_set)
 {
         struct sl_histogram_set *set = aligned_alloc(ALIGNMENT, sizeof(*set));
 
         if (!set)
                 return -ENOMEM;
-        memset(set, 0, sizeof(*set));
-        for (uint32_t stage = 0; from && stage < SL_STAGES; stage++)
-                sl_histogram_merge(&set->stages[stage], &from->stages[stage]);
+        if (sl_stats_read_histograms(view, number, set) < 0)
+                memset(set, 0, sizeof(*set));
         *ret_set = set;
         return 0;
 }
@@ -71,37 +71,40 @@ static struct model_snapshot *find_model(struct snapshot *snapshot, uint32_t n, 
 #define ADD_FIELD(name, text) sl_counter_add(&sum->slot.name, sl_counter_read(&entry->slot.name));
 #define ADD_LEFT(name, text)  sl_counter_add(&sum->slot.left_##name, sl_counter_read(&entry->slot.left_##name));
 
-static void add_model(struct model_snapshot *sum, const struct model_snapshot *entry, const struct sl_histogram_set *histograms)
+static int add_model(const struct sl_stats_view *view, struct model_snapshot *sum, const struct model_snapshot *entry)
 {
+        struct sl_histogram_set *histograms;
+
+        if (copy_histograms(view, entry->slot.histograms, &histograms) < 0)
+                return -ENOMEM;
         SL_MODEL_COUNTERS(ADD_FIELD)
         SL_MODEL_SUMS(ADD_LEFT)
-        for (uint32_t stage = 0; histograms && stage < SL_STAGES; stage++)
+        for (uint32_t stage = 0; stage < SL_STAGES; stage++)
                 sl_histogram_merge(&sum->histograms->stages[stage], &histograms->stages[stage]);
+        free(histograms);
+        return 0;
 }
 
 /* Those of one name become one. */
 static int join_models(struct snapshot *snapshot, const struct sl_stats_view *view)
 {
         uint32_t n = 0;
+        int r = 0;
 
-        for (uint32_t i = 0; i < snapshot->n_models; i++) {
+        for (uint32_t i = 0; i < snapshot->n_models && r == 0; i++) {
                 const struct model_snapshot *entry = &snapshot->models[i];
-                const struct sl_histogram_set *histograms = sl_stats_histograms(view, &entry->slot);
                 struct model_snapshot *sum = find_model(snapshot, n, entry->slot.name);
 
                 if (sum) {
-                        add_model(sum, entry, histograms);
+                        r = add_model(view, sum, entry);
                         continue;
                 }
                 memmove(&snapshot->models[n], entry, sizeof(*entry));
-                if (copy_histograms(histograms, &snapshot->models[n].histograms) < 0) {
-                        snapshot->n_models = n;
-                        return -ENOMEM;
-                }
-                n++;
+                r = copy_histograms(view, entry->slot.histograms, &snapshot->models[n].histograms);
+                n += r == 0;
         }
         snapshot->n_models = n;
-        return 0;
+        return r;
 }
 
 #define ADD_SUM(name, text)      sums->name += sl_counter_read(&slot->name);
@@ -149,10 +152,9 @@ static int read_workers(struct snapshot *snapshot, const struct sl_stats_view *v
 
         for (uint32_t i = 0; r == 0 && i < snapshot->n_workers; i++) {
                 struct worker_snapshot *worker = &snapshot->workers[i];
-                const struct sl_histogram_set *histograms = sl_stats_histograms_of_worker(view, &worker->slot);
 
-                if (histograms)
-                        r = copy_histograms(histograms, &worker->histograms);
+                if (worker->slot.histograms < sl_stats_count(view, SL_STATS_HISTOGRAMS))
+                        r = copy_histograms(view, worker->slot.histograms, &worker->histograms);
         }
         return r;
 }
@@ -236,18 +238,19 @@ static int read_all(struct snapshot *s, const struct sl_stats_view *view)
         return r;
 }
 
-int snapshot_take(const struct sl_stats_view *view, struct snapshot **ret_snapshot)
+int snapshot_take(const struct sl_stats_view *view, struct snapshot **ret_snapshot, struct sl_error *error)
 {
         struct snapshot *snapshot = aligned_alloc(alignof(struct snapshot), sizeof(*snapshot));
         int r;
 
         if (!snapshot)
-                return -ENOMEM;
+                return sl_error_set(error, ENOMEM, "out of memory");
         memset(snapshot, 0, sizeof(*snapshot));
         snapshot->live = sl_stats_is_live(view);
         sl_stats_read_header(view, &snapshot->header);
         r = read_all(snapshot, view);
         snapshot->taken_ns = sl_clock_ns();
+        r = r < 0 ? sl_error_set(error, -r, "out of memory") : sl_stats_check(view, error);
         if (r < 0)
                 snapshot_free(snapshot);
         else
@@ -262,9 +265,9 @@ int snapshot_of(const char *name, struct snapshot **ret_snapshot, struct sl_erro
 
         if (r < 0)
                 return r;
-        r = snapshot_take(view, ret_snapshot);
+        r = snapshot_take(view, ret_snapshot, error);
         sl_stats_close(view);
-        return r < 0 ? sl_error_set(error, -r, "out of memory") : 0;
+        return r;
 }
 
 struct snapshot *snapshot_free(struct snapshot *snapshot)

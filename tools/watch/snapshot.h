@@ -69,10 +69,10 @@ struct snapshot {
         struct memory_snapshot *memory;
 };
 
-/* Return: 0, -ENOMEM. */
-int snapshot_take(const struct sl_stats_view *view, struct snapshot **ret_snapshot);
+/* Return: 0; -ENOMEM; -EBADMSG the page was cut off meanwhile; with text. */
+int snapshot_take(const struct sl_stats_view *view, struct snapshot **ret_snapshot, struct sl_error *error);
 
-/* Of the runtime @name. Return: 0; as sl_stats_open(); -ENOMEM. With text. */
+/* Of the runtime @name. Return: as sl_stats_open(), and as above. */
 int snapshot_of(const char *name, struct snapshot **ret_snapshot, struct sl_error *error);
 
 /* NULL is fine. Returns NULL. */

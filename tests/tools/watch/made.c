@@ -44,7 +44,7 @@ struct snapshot *made_snapshot(void)
         struct sl_stats_view *view;
 
         cr_assert_eq(sl_stats_open("made", made_folder, &view, NULL), 0);
-        cr_assert_eq(snapshot_take(view, &snapshot), 0);
+        cr_assert_eq(snapshot_take(view, &snapshot, NULL), 0);
         sl_stats_close(view);
         return snapshot;
 }
