@@ -129,7 +129,14 @@
         X(COLUMN_BITS, "starling.column_bits")                                                                                     \
         X(VISITS, "starling.visits")                                                                                               \
         X(GUARD, "starling.guard")                                                                                                 \
-        X(WEIGHTS, "starling.weights")
+        X(WEIGHTS, "starling.weights")                                                                                             \
+        X(MEAN, "mean")                                                                                                            \
+        X(LOW, "low")                                                                                                              \
+        X(HIGH, "high")                                                                                                            \
+        X(SEED, "seed")                                                                                                            \
+        X(SAMPLE_SIZE, "sample_size")                                                                                              \
+        X(STREAM, "starling.stream")                                                                                               \
+        X(RANDOM_SEED, "starling.random_seed")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

@@ -57,9 +57,11 @@
  *   *Loss                REDUCTION is 0 mean, 1 sum, 2 none
  *   GridSample           MODE is 0 linear, 1 nearest, 2 cubic; PADDING_MODE is 0 zeros, 1 border, 2 reflection
  *   Attention            as the standard corrected opset 23 later: QK_MODE 1 is behind softcap, 2 behind the mask
- *   If, Loop, Scan       what bodies read of the outer graph are further inputs, at the end; CARRIED is how many values a Loop or
- *                        a Scan carries from one run of its body to the next
- * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
+ *   Random*, Bernoulli, Multinomial   the keys of the samples are the last input, [samples, 2] of uint64, which starling.SampleKeys
+ *                        makes, of as many samples as its input leads with, or of one (draw.h); import makes it. TO is `dtype`;
+ * STREAM tells nodes apart, RANDOM_SEED is the model's seed, which counts where the node has none If, Loop, Scan       what bodies
+ * read of the outer graph are further inputs, at the end; CARRIED is how many values a Loop or a Scan carries from one run of its
+ * body to the next auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  *
  * Quantized operators, which passes make of what lies between DequantizeLinear and QuantizeLinear: bytes go in, sums are exact, and
  * each result is rounded once. A byte q stands for scale * (q - zero). TO is the type of the output: uint8, int8 (both with Y_SCALE
@@ -91,6 +93,7 @@ enum {
         SL_OP_READS_LAST = 1 << 9,  /* input 0 of rank 3 to 5 may be CHANNELS_LAST; outputs are PLAIN */
         SL_OP_COUNTS = 1 << 10,     /* how much it makes is data-dependent: see sl_op_bound() */
         SL_OP_CONTROL = 1 << 11,    /* has bodies, graphs of its own: see control.h */
+        SL_OP_DRAWS = 1 << 12,      /* draws random numbers: the keys of the samples are its last input (draw.h) */
 };
 
 /* id, ONNX name, least and most inputs, outputs (at most), shape rule, formula of its work, traits */
@@ -277,7 +280,14 @@ enum {
         X(PAIR_CLASSES, "starling.PairClasses", 2, 4, 2, pair_classes, pair_classes, SL_OP_LEADING | SL_OP_DEAR)                   \
         X(LOOKUP, "starling.Lookup", 3, 3, 1, lookup, lookup, SL_OP_INDEXES)                                                       \
         X(SQUARED_DISTANCE, "starling.SquaredDistance", 2, 2, 1, squared_distance, squared_distance, SL_OP_LEADING | SL_OP_DEAR)   \
-        X(LANED_CONV, "starling.LanedConv", 2, 4, 1, conv, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
+        X(LANED_CONV, "starling.LanedConv", 2, 4, 1, conv, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                      \
+        X(SAMPLE_KEYS, "starling.SampleKeys", 0, 1, 1, sample_keys, each, SL_OP_LEADING | SL_OP_DEAR)                              \
+        X(RANDOM_NORMAL, "RandomNormal", 1, 1, 1, random, each, SL_OP_LEADING | SL_OP_DRAWS)                                       \
+        X(RANDOM_UNIFORM, "RandomUniform", 1, 1, 1, random, each, SL_OP_LEADING | SL_OP_DRAWS)                                     \
+        X(RANDOM_NORMAL_LIKE, "RandomNormalLike", 2, 2, 1, random_like, each, SL_OP_LEADING | SL_OP_DRAWS)                         \
+        X(RANDOM_UNIFORM_LIKE, "RandomUniformLike", 2, 2, 1, random_like, each, SL_OP_LEADING | SL_OP_DRAWS)                       \
+        X(BERNOULLI, "Bernoulli", 2, 2, 1, bernoulli, each, SL_OP_LEADING | SL_OP_DRAWS)                                           \
+        X(MULTINOMIAL, "Multinomial", 2, 2, 1, multinomial, multinomial, SL_OP_LEADING | SL_OP_DRAWS)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, work, traits) SL_OP_##id,

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "draw.h"
 #include "stop.h"
 
 #include <stdbool.h>
@@ -20,10 +21,11 @@
 
 struct sl_pace {
         struct sl_stop stop;
-        uint64_t grain;  /* steps between two looks */
-        uint64_t left;   /* until the next */
-        uint64_t budget; /* steps that may be taken behind them */
-        int status;      /* 0; what sl_stop_look() said; -E2BIG: the budget is spent */
+        uint64_t grain;        /* steps between two looks */
+        uint64_t left;         /* until the next */
+        uint64_t budget;       /* steps that may be taken behind them */
+        int status;            /* 0; what sl_stop_look() said; -E2BIG: the budget is spent */
+        struct sl_draws draws; /* what else kernels are told of the run */
 };
 
 /* Before a run: @stop is copied; it may take @budget steps. */

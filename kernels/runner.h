@@ -22,6 +22,7 @@ struct sl_error;
 struct sl_kernel;  /* opaque; each backend has its own */
 struct sl_session; /* the same */
 struct sl_device;  /* the same: what a session is opened on, where a process has several such things */
+struct sl_draws;
 struct sl_pace;
 
 /* Pointers of one launch. All 64-byte aligned where the plan owns them; client memory is 64-byte aligned too. */
@@ -35,6 +36,9 @@ struct sl_binding {
 
         /* Ends the launch before it is done, where the kernel looks at it (those of ref do). NULL: nobody ends it. */
         struct sl_pace *pace;
+
+        /* What starling.SampleKeys reads; NULL: keys of nobody's samples (draw.h). */
+        struct sl_draws *draws;
 
         /* What of the node is computed; its units are those that units() says. NULL: all of it. */
         const struct sl_part *part;

@@ -83,8 +83,12 @@ static int launch(struct sl_dynamic *dynamic, const struct sl_node_desc *node, c
                 r = no_memory(dynamic, node);
         if (r == 0) {
                 r = run_kernel(kernel, node,
-                        &(struct sl_binding){
-                                .inputs = data, .outputs = pointers, .scratch = scratch.data, .made = made, .pace = dynamic->pace});
+                        &(struct sl_binding){.inputs = data,
+                                .outputs = pointers,
+                                .scratch = scratch.data,
+                                .made = made,
+                                .pace = dynamic->pace,
+                                .draws = dynamic->pace ? &dynamic->pace->draws : NULL});
                 if (r < 0)
                         sl_error_set(dynamic->error, -r, "%s: %s", sl_op_name(node->op), strerror(-r));
         }

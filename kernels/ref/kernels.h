@@ -202,7 +202,14 @@
         X(PAIR_CLASSES, pair_classes, SL_REF_BIT(F32))                                                                             \
         X(LOOKUP, lookup, SL_REF_NUMBERS)                                                                                          \
         X(SQUARED_DISTANCE, squared_distance, SL_REF_BIT(F32))                                                                     \
-        X(LANED_CONV, laned_conv, SL_REF_FLOATS)
+        X(LANED_CONV, laned_conv, SL_REF_FLOATS)                                                                                   \
+        X(SAMPLE_KEYS, sample_keys, SL_REF_ALL)                                                                                    \
+        X(RANDOM_NORMAL, random, SL_REF_ALL)                                                                                       \
+        X(RANDOM_UNIFORM, random, SL_REF_ALL)                                                                                      \
+        X(RANDOM_NORMAL_LIKE, random, SL_REF_ALL)                                                                                  \
+        X(RANDOM_UNIFORM_LIKE, random, SL_REF_ALL)                                                                                 \
+        X(BERNOULLI, bernoulli, SL_REF_FLOATS)                                                                                     \
+        X(MULTINOMIAL, multinomial, SL_REF_FLOATS)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
@@ -227,8 +234,9 @@ int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding
         X(COL2IM, col2im)                                                                                                          \
         X(DFT, dft)                                                                                                                \
         X(STFT, dft)                                                                                                               \
-        X(ATTENTION, attention) X(UNIQUE, unique) X(MBCONV, mbconv) X(ROW_ATTENTION, row_attention) X(TREES, trees)                \
-                X(PAIR_CLASSES, pair_classes) X(CLASS_SCORES, class_scores)
+        X(ATTENTION, attention)                                                                                                    \
+        X(UNIQUE, unique) X(MBCONV, mbconv) X(ROW_ATTENTION, row_attention) X(TREES, trees) X(PAIR_CLASSES, pair_classes)          \
+                X(CLASS_SCORES, class_scores) X(MULTINOMIAL, multinomial)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

@@ -388,6 +388,14 @@ uint64_t sl_work_pair_classes(const struct sl_node_desc *node)
         return times(at_least_one(c.rows), times(pairs, rounds));
 }
 
+/* All logits are read twice and their shares added up; each draw is a search among the sums. */
+uint64_t sl_work_multinomial(const struct sl_node_desc *node)
+{
+        uint64_t search = depth_of(at_least_one(node->inputs[0].shape.dims[1]));
+
+        return plus(times(3, read_by(node)), times(made_by(node), plus(search, 1)));
+}
+
 uint64_t sl_work_lookup(const struct sl_node_desc *node)
 {
         return times(made_by(node), plus(depth_of(at_least_one(node->inputs[1].shape.dims[0])), 1));

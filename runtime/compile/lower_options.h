@@ -17,8 +17,9 @@ struct sl_error;
 
 /*
  * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
- * BACKEND, TUNE, PRECISION and WEIGHTS uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
- * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h), GPU struct sl_cuda_figures.
+ * BACKEND, TUNE, PRECISION and WEIGHTS uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML,
+ * names with commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h), GPU struct
+ * sl_cuda_figures.
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
         X(backend, BACKEND, "cpu", 0, 0)                   /* cpu (what it lacks, ref runs), ref, cuda */                          \
@@ -32,6 +33,7 @@ struct sl_error;
         X(merge_copies, REAL, "0.1", 0, 1000)              /* share of weights that merged models may have in a second form */     \
         X(winograd, FLAG, "true", 0, 0)                    /* whether approximate algorithms may be taken */                       \
         X(max_relative_error, REAL, "1e-4", 0, 1)          /* of an approximate algorithm, of the output's range */                \
+        X(random_seed, NUMBER, "0", 0, 4294967295u)        /* of nodes that draw and have none; 0: each request draws anew */      \
         X(batch_invariant, FLAG, "false", 0, 0)            /* the same bits for a sample in any batch: one at a time */            \
         X(nodes_max, NUMBER, "100000", 1, 10000000)        /* of a model; values: twice as many */                                 \
         X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)  /* of the file, and of all its constants */                             \
@@ -101,8 +103,8 @@ enum sl_lower_option {
 void sl_lower_options_init(struct sl_lower_options *options);
 
 /*
- * What workers of so many threads make of them, 0: of as many as there are CPUs. For one nothing is cut; else parts are timed for that
- * many. What was set stays.
+ * What workers of so many threads make of them, 0: of as many as there are CPUs. For one nothing is cut; else parts are timed for
+ * that many. What was set stays.
  */
 void sl_lower_options_use_threads(struct sl_lower_options *options, uint32_t threads);
 

@@ -354,6 +354,14 @@ void sl_graph_drop_copies(const struct sl_graph *graph)
         sl_graph_arena_drop_copies(graph->arena);
 }
 
+bool sl_graph_draws(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && (sl_op_traits(graph->nodes[i].op) & SL_OP_DRAWS))
+                        return true;
+        return false;
+}
+
 bool sl_graph_has_bodies(const struct sl_graph *graph)
 {
         for (uint32_t i = 0; i < graph->n_nodes; i++)

@@ -175,6 +175,9 @@ void sl_graph_print(const struct sl_graph *graph, FILE *stream);
  */
 uint64_t sl_graph_least_bytes(const struct sl_tensor *tensor);
 
+/* Some live node draws random numbers (kernels/draw.h); those of bodies are not asked. */
+bool sl_graph_draws(const struct sl_graph *graph);
+
 /* Some input has SL_DIM_BATCH. */
 bool sl_graph_has_batch(const struct sl_graph *graph);
 

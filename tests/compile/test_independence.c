@@ -237,3 +237,19 @@ Test(independence, sizes_that_bound_the_scale_of_an_image_mix)
 {
         cr_expect_not(independent_resized((struct attribute){SL_ATTR_ASPECT_POLICY, 0, {1}}));
 }
+
+static uint32_t draw_like(uint32_t input)
+{
+        return network_node(&net, SL_OP_RANDOM_NORMAL_LIKE,
+                VALUES(input, network_node(&net, SL_OP_SAMPLE_KEYS, VALUES(x), ATTRS({0}))), ATTRS({SL_ATTR_STREAM, 0, {7}}));
+}
+
+Test(independence, numbers_drawn_by_the_keys_of_samples_keep_them_apart)
+{
+        cr_assert(independent(draw_like(x)));
+}
+
+Test(independence, numbers_drawn_where_samples_do_not_lead_mix)
+{
+        cr_assert(!independent(transpose(draw_like(transpose(x, 1, 0, 2)), 1, 0, 2)));
+}

@@ -323,6 +323,16 @@ Test(export, a_file_has_the_least_opset_from_20_on_that_its_operators_want)
         expect_same(b, 23);
 }
 
+Test(export, nodes_that_draw_have_no_keys_there)
+{
+        struct builder *b = image(15);
+
+        builder_attr_float(b, builder_node(b, "RandomNormalLike", "x", "n"), "seed", 5);
+        builder_attr_float(b, builder_node(b, "RandomUniformLike", "n", "y"), "low", -3);
+        builder_output(b, "y");
+        expect_same(b, 20);
+}
+
 static void expect_refused(struct sl_graph *graph, const char *text)
 {
         struct sl_error error = {""};

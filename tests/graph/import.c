@@ -406,12 +406,60 @@ Test(import, a_loop_of_constant_rounds_makes_as_many_rows)
         cr_expect_eq(rows_of_loop(-4, true), 0);
 }
 
+static uint32_t count_nodes(const struct sl_graph *graph, uint32_t op)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                n += !graph->nodes[i].dead && graph->nodes[i].op == op;
+        return n;
+}
+
+Test(import, nodes_that_draw_read_one_value_of_keys_and_are_told_apart)
+{
+        struct builder *b = input_4(15, -1, 2, 3, 4);
+        struct sl_graph *graph;
+        const struct sl_node *draws[2];
+        uint32_t n = 0;
+
+        builder_node(b, "RandomNormalLike", "x", "a");
+        builder_node(b, "RandomNormalLike", "x", "b");
+        builder_node(b, "Add", "a,b", "y");
+        graph = builder_import(b);
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (graph->nodes[i].op == SL_OP_RANDOM_NORMAL_LIKE && n < 2)
+                        draws[n++] = &graph->nodes[i];
+        cr_assert_eq(n, 2);
+        cr_expect_eq(count_nodes(graph, SL_OP_SAMPLE_KEYS), 1);
+        cr_expect_eq(draws[0]->inputs[1], draws[1]->inputs[1]);
+        cr_expect_neq(sl_attrs_int(&draws[0]->attrs, SL_ATTR_STREAM, 0), sl_attrs_int(&draws[1]->attrs, SL_ATTR_STREAM, 0));
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(import, numbers_drawn_once_for_all_samples_want_a_size_of_the_batch)
+{
+        struct builder *b = input_4(15, -1, 2, 3, 4);
+        Onnx__NodeProto *node = builder_node(b, "RandomNormal", "", "n");
+
+        builder_attr_ints(b, node, "shape", 1, (int64_t[]){4});
+        builder_node(b, "Add", "x,n", "y");
+        builder_expect(b, -EDOM,
+                "node \"n\": operator RandomNormal of domain ai.onnx, opset 15: it draws for all samples of a request "
+                "together, so the leading dimension of the inputs wants a size");
+        builder_free(b);
+        b = input_4(15, -1, 2, 3, 4);
+        builder_node(b, "RandomNormalLike", "", "y");
+        builder_expect(b, -EBADMSG, "it wants one input");
+        builder_free(b);
+}
+
 Test(import, an_unknown_operator_is_named_with_domain_opset_and_node)
 {
         struct builder *b = input_4(13, -1, 2, 3, 4);
 
-        builder_node(b, "Bernoulli", "x", "y");
-        builder_expect(b, -ENOTSUP, "node \"y\": operator Bernoulli of domain ai.onnx, opset 13");
+        builder_node(b, "ImageDecoder", "x", "y");
+        builder_expect(b, -ENOTSUP, "node \"y\": operator ImageDecoder of domain ai.onnx, opset 13");
         builder_free(b);
         b = input_4(13, -1, 2, 3, 4);
         builder_node(b, "Relu", "x", "y")->domain = (char *)"com.example";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower.h"
 
-#include "merge/architecture.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "graph.h"
 #include "half_weights.h"
 #include "ladder.h"
+#include "merge/architecture.h"
 #include "narrow.h"
 #include "pack.h"
 #include "pass.h"
@@ -155,6 +155,17 @@ static void count_multiply_adds(const struct sl_graph *graph, struct sl_node_des
         }
 }
 
+/* Some node draws, in bodies too. */
+static bool graph_draws(const struct sl_graph *graph)
+{
+        bool draws = sl_graph_draws(graph);
+
+        for (uint32_t i = 0; i < graph->n_nodes && !draws; i++)
+                for (uint32_t b = 0; b < graph->nodes[i].n_bodies && !graph->nodes[i].dead && !draws; b++)
+                        draws = graph_draws(graph->nodes[i].bodies[b]);
+        return draws;
+}
+
 /* Elements of the constants that live nodes read, each once. */
 static int count_parameters(const struct sl_graph *graph, uint64_t *sum)
 {
@@ -185,6 +196,7 @@ static int count(struct sl_lowered *lowered)
         if (!desc)
                 return -ENOMEM;
         count_multiply_adds(lowered->programs[0].graph, desc, &lowered->info.multiply_adds);
+        lowered->info.draws = graph_draws(lowered->programs[0].graph);
         return count_parameters(lowered->programs[0].graph, &lowered->info.parameters);
 }
 
@@ -409,6 +421,22 @@ int sl_lower_open(const struct sl_lower_options *options, struct sl_error *error
         return r < 0 ? sl_error_prefix(error, r, "backend \"%s\"", backend->name) : 0;
 }
 
+/* Nodes that draw and have no seed in the file. */
+static int set_seeds(struct sl_graph *graph, uint32_t seed)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++) {
+                struct sl_node *node = &graph->nodes[i];
+
+                if (sl_op_traits(node->op) & SL_OP_DRAWS)
+                        r = sl_attrs_set_int(&node->attrs, SL_ATTR_RANDOM_SEED, seed);
+                for (uint32_t b = 0; b < node->n_bodies && r == 0; b++)
+                        r = set_seeds(node->bodies[b], seed);
+        }
+        return r;
+}
+
 int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
         const struct sl_backend *backend = backend_of(options);
@@ -416,6 +444,9 @@ int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *opti
 
         if (!backend)
                 return sl_error_set(error, ENOTSUP, "this program has no backend \"%s\"", sl_lower_options_backend(options));
+        r = options->random_seed ? set_seeds(graph, options->random_seed) : 0;
+        if (r < 0)
+                return sl_error_set(error, -r, "option random_seed: a node has no room for it");
         r = backend->planner->traits & SL_PLANNER_HALVES ? 0 : sl_graph_widen(graph, error);
         return r < 0 ? r : run_phase(graph, SL_PASS_PORTABLE, options, error);
 }

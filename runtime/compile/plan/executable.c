@@ -73,6 +73,7 @@ static void bind_step(
         for (uint32_t i = 0; i < source->n_inputs + source->n_outputs; i++)
                 bind_operand(executable, &builder->plan->operands[source->first_operand + i], &slots[i]);
         step->binding.pace = builder->pace;
+        step->binding.draws = &builder->pace->draws;
         step->binding.inputs = (const void *const *)slots;
         step->binding.outputs = slots + source->n_inputs;
         step->binding.scratch = source->scratch_bytes ? executable->workspace + source->scratch_offset : NULL;

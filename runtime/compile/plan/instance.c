@@ -45,6 +45,7 @@ struct sl_instance {
         struct sl_team_room room;
         struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
         struct sl_stop stop;
+        const struct sl_draw_key *keys;
         struct sl_pace pace;           /* of the run */
         struct sl_executable *running; /* started, and not over yet; NULL */
         uint64_t idle;                 /* lanes that nobody looks at */
@@ -378,6 +379,7 @@ static void begin(struct sl_instance *instance, struct sl_executable *program, c
         struct sl_open_output *open, struct sl_error *error)
 {
         sl_pace_start(&instance->pace, &instance->stop, program->source->work);
+        instance->pace.draws.keys = instance->keys;
         /* The thread that runs may not be the one that compiled, and kernels must find the thread count that they were made for. */
         sl_cpu_use_one_thread();
         bind_ports(instance, program, inputs, outputs);
@@ -510,6 +512,11 @@ int sl_instance_explain(const struct sl_instance *instance, int status, struct s
         if (error->text[0] || !step)
                 return status;
         return sl_error_set(error, -status, "node \"%s\" (%s): %s", step->name, sl_op_name(step->op), words_of(status));
+}
+
+void sl_instance_draw(struct sl_instance *instance, const struct sl_draw_key *keys)
+{
+        instance->keys = keys;
 }
 
 void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)

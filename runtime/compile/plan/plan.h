@@ -20,6 +20,7 @@ struct sl_plan;
 struct sl_instance;
 struct sl_choice;
 struct sl_device;
+struct sl_draw_key;
 struct sl_residence;
 struct sl_stop;
 struct sl_team;
@@ -190,6 +191,12 @@ uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max)
  * verdict, or -ETIME: outputs are then undefined and the instance is as good as before.
  */
 void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop);
+
+/*
+ * By which keys the runs that follow draw random numbers (kernels/draw.h): one for each sample of the batch, or one for all that has
+ * no batch; they live until the next call. NULL, as at first: by those of nobody's samples, the same in each run.
+ */
+void sl_instance_draw(struct sl_instance *instance, const struct sl_draw_key *keys);
 
 /*
  * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in

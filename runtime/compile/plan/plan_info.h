@@ -57,7 +57,7 @@ struct sl_plan_info {
         uint64_t stacked_bytes;                        /* of a merged plan: constants that are laid together */
         char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
         uint32_t sizes_taken; /* of the option shapes: bit i, some input has the dimension that its item i names */
-        uint32_t reserved;
+        uint32_t draws;       /* 1: some node draws random numbers, by the keys of samples (kernels/draw.h) */
 };
 
 /* An output of a plan that can be run whose shape is data-dependent: see sl_instance_run_open(). */

@@ -41,6 +41,12 @@ static const struct {
         {SL_OP_RNN, SL_ATTR_ACTIVATION_BETA, NULL},
         {SL_OP_EINSUM, SL_ATTR_EQUATION, NULL},
         {SL_OP_NGRAM, SL_ATTR_LENGTH, NULL},
+        {SL_OP_RANDOM_NORMAL, SL_ATTR_TO, "dtype"},
+        {SL_OP_RANDOM_UNIFORM, SL_ATTR_TO, "dtype"},
+        {SL_OP_RANDOM_NORMAL_LIKE, SL_ATTR_TO, "dtype"},
+        {SL_OP_RANDOM_UNIFORM_LIKE, SL_ATTR_TO, "dtype"},
+        {SL_OP_BERNOULLI, SL_ATTR_TO, "dtype"},
+        {SL_OP_MULTINOMIAL, SL_ATTR_TO, "dtype"},
 };
 
 #define N_RENAMED (sizeof(renamed) / sizeof(*renamed))
@@ -178,6 +184,8 @@ static int write_attribute(struct sl_exporter *e, const struct sl_node *from, On
         int input = sl_export_parameter_input(from, attr->id);
         size_t i = find_renamed(from->op, attr->id);
 
+        if (attr->id == SL_ATTR_STREAM || attr->id == SL_ATTR_RANDOM_SEED)
+                return 0; /* import and the model's options give them */
         if (i < N_RENAMED)
                 return renamed[i].name ? write_as_it_is(e, node, attr, renamed[i].name) : 0;
         if (input >= 0)

@@ -154,10 +154,12 @@ static int write_own_form(struct sl_exporter *e, const struct sl_node *from, Onn
         return 0;
 }
 
-/* The lists of a TfIdfVectorizer become attributes, and need be no initializers. */
+/* The lists of a TfIdfVectorizer become attributes, and need be no initializers; the keys of samples are none of ONNX's. */
 static uint32_t inputs_of(const struct sl_node *from)
 {
-        return from->op == SL_OP_NGRAM ? 1 : from->n_inputs;
+        bool draws = sl_op_traits(from->op) & SL_OP_DRAWS;
+
+        return from->op == SL_OP_NGRAM ? 1 : from->n_inputs - draws;
 }
 
 static int write_node(struct sl_exporter *e, const struct sl_node *from)
@@ -179,6 +181,8 @@ int sl_export_node(struct sl_exporter *e, const struct sl_node *from)
 {
         int r;
 
+        if (from->op == SL_OP_SAMPLE_KEYS)
+                return 0;
         if (strchr(sl_op_name(from->op), '.'))
                 return sl_error_set(
                         e->error, ENOTSUP, "node \"%s\": this %s cannot be written as ONNX", from->name, sl_op_name(from->op));

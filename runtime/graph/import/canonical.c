@@ -156,6 +156,12 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_ROTARY_EMBEDDING] = {.attrs = " interleaved num_heads rotary_embedding_dim "},
         [SL_OP_COMPRESS] = {.attrs = " axis "},
         [SL_OP_UNIQUE] = {.attrs = " axis sorted "},
+        [SL_OP_RANDOM_NORMAL] = {.attrs = " mean scale seed shape ", .understood = " dtype ", .adapt = sl_canonical_random},
+        [SL_OP_RANDOM_UNIFORM] = {.attrs = " low high seed shape ", .understood = " dtype ", .adapt = sl_canonical_random},
+        [SL_OP_RANDOM_NORMAL_LIKE] = {.attrs = " mean scale seed ", .understood = " dtype ", .adapt = sl_canonical_random},
+        [SL_OP_RANDOM_UNIFORM_LIKE] = {.attrs = " low high seed ", .understood = " dtype ", .adapt = sl_canonical_random},
+        [SL_OP_BERNOULLI] = {.attrs = " seed ", .understood = " dtype ", .adapt = sl_canonical_random},
+        [SL_OP_MULTINOMIAL] = {.attrs = " sample_size seed ", .understood = " dtype ", .adapt = sl_canonical_random},
 };
 
 /* ONNX operators that are none of ours, and what they become. */

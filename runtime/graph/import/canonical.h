@@ -98,6 +98,9 @@ int sl_canonical_resize(struct sl_importer *im, const struct sl_onnx_node *node,
 int sl_canonical_upsample(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_roi_align(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
+/* canonical_random.c */
+int sl_canonical_random(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
 /* canonical_einsum.c */
 int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 

@@ -43,6 +43,7 @@ struct sl_importer {
         struct sl_symbols symbols;
         uint64_t constant_bytes;
         struct sl_fold_budget budget; /* for shape arithmetic that is constant from the start */
+        uint32_t sample_keys;         /* 1 and the value that has them (draw.h); 0: no node has drawn yet */
         struct sl_error *error;
 
         /* Of a body: */

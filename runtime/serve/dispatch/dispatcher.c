@@ -28,6 +28,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -482,6 +483,14 @@ static int start_thread(struct sl_dispatcher *d, struct sl_error *error)
         return start.result;
 }
 
+/* Without random bits the clock tells one runtime from another. */
+static uint64_t begin_origins(void)
+{
+        uint64_t origin;
+
+        return getrandom(&origin, sizeof(origin), GRND_NONBLOCK) == sizeof(origin) ? origin : sl_clock_ns();
+}
+
 int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dispatcher **ret_dispatcher, struct sl_error *error)
 {
         struct sl_dispatcher *d = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*d), SL_LINE_PAIR_BYTES));
@@ -491,6 +500,7 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher");
         memset(d, 0, sizeof(*d));
         d->options = *options;
+        d->origins = begin_origins();
         d->broadcasts.decisions = options->decisions;
         d->stats = sl_stats_dispatcher(options->stats, 0);
         if (CPU_COUNT(&options->cpus) == 1) {

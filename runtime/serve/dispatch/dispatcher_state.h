@@ -43,6 +43,7 @@ struct sl_dispatcher {
         uint64_t scheduler_runs;
         bool shares_core;        /* some worker may run where the dispatcher does */
         uint32_t in_flight;      /* requests of all clients */
+        uint64_t origins;        /* state of SplitMix64, that of each request's random numbers; begun at random */
         uint32_t shapes_loading; /* slots of all open ensembles: at most SL_SHAPES_MAX */
         uint32_t with_deadline;
         uint64_t deadlines_checked_ns;

@@ -2,6 +2,7 @@
 #include "intake.h"
 
 #include "admission.h"
+#include "base/split_mix.h"
 #include "broadcaster.h"
 #include "cancel.h"
 #include "completion.h"
@@ -125,7 +126,7 @@ static void set_ensemble(struct sl_request *request, struct sl_ensemble *ensembl
 }
 
 static void fill_request(struct sl_request *request, struct sl_queue *queue, struct sl_ensemble *ensemble,
-        const struct sl_entry *entry, struct sl_place *tensors, uint64_t now_ns)
+        const struct sl_entry *entry, struct sl_place *tensors, uint64_t now_ns, uint64_t *origins)
 {
         *request = (struct sl_request){
                 .queue = queue,
@@ -141,6 +142,7 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
                 .inputs = tensors,
                 .made = queue->channel->made + (tensors - queue->channel->tensors),
                 .deadline_ns = entry->deadline_ns,
+                .origin = sl_split_mix_next(origins),
                 .segments = SL_NO_SEGMENT,
         };
         set_ensemble(request, ensemble);
@@ -168,7 +170,7 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
 {
         struct sl_request *request = &queue->requests[entry->tag];
 
-        fill_request(request, queue, open, entry, tensors, now_ns);
+        fill_request(request, queue, open, entry, tensors, now_ns, &d->origins);
         request->entry = *entry;
         account(d, request);
         sl_record_begin(d, request, SL_FLIGHT_PARKED);
@@ -287,7 +289,7 @@ static int accept_request(
                 r = make_place(d, channel, ensemble, &ret_refusal->reason);
         if (r < 0)
                 return r;
-        fill_request(&queue->requests[entry->tag], queue, ensemble, entry, tensors, now);
+        fill_request(&queue->requests[entry->tag], queue, ensemble, entry, tensors, now, &d->origins);
         note_capacities(&queue->requests[entry->tag], descriptors);
         account(d, &queue->requests[entry->tag]);
         enqueue(d, &queue->requests[entry->tag], ensemble);

@@ -308,8 +308,13 @@ void sl_accumulator_add_piece(
         uint32_t piece = job->n_pieces++;
         struct sl_place *inputs = sl_job_inputs(job, piece), *outputs = sl_job_outputs(job, piece);
 
-        job->pieces[piece] = (struct sl_piece){
-                .segment = id, .member = member, .first = first, .samples = samples, .deadline_ns = segment->work->deadline_ns};
+        job->pieces[piece] = (struct sl_piece){.segment = id,
+                .member = member,
+                .first = first,
+                .samples = samples,
+                .start = segment->start + first,
+                .origin = segment->work->origin,
+                .deadline_ns = segment->work->deadline_ns};
         for (uint32_t i = 0; i < job->n_inputs; i++)
                 inputs[i] = skip_samples(segment->work->inputs[i], segment->start + first);
         for (uint32_t i = 0; i < job->n_outputs; i++)

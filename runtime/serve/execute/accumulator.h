@@ -34,6 +34,7 @@ struct sl_work {
         struct sl_place *inputs, *outputs; /* of the whole request's first sample */
         struct sl_made_output *made;       /* of each output; the dispatcher's */
         uint64_t deadline_ns;              /* CLOCK_MONOTONIC; 0: none */
+        uint64_t origin;                   /* of random numbers: another one for each request */
         uint32_t segments;                 /* list of those that are open; SL_NO_SEGMENT: none */
 };
 

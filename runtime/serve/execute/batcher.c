@@ -3,6 +3,8 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/split_mix.h"
+#include "draw.h"
 #include "port.h"
 #include "workspace.h"
 
@@ -21,9 +23,10 @@ struct sl_batcher {
         struct sl_job *job;
         const uint32_t *pieces; /* of the job */
         uint32_t n_pieces;
-        uint32_t samples, done; /* of all of them */
-        uint32_t batch_max;     /* for which the pool has room */
-        bool whole;             /* without a batch: one run takes everything */
+        uint32_t samples, done;   /* of all of them */
+        uint32_t batch_max;       /* for which the pool has room */
+        bool whole;               /* without a batch: one run takes everything */
+        struct sl_draw_key *keys; /* of the samples of a batch; NULL: its plan draws nothing */
         bool gathered;
 };
 
@@ -96,12 +99,11 @@ int sl_batcher_new(
 {
         struct sl_batcher *b = calloc(1, sizeof(*b));
 
-        if (!b || init_ports(b, info) < 0) {
-                free(b);
-                return -ENOMEM;
-        }
-        if (sl_workspace_init(&b->pool, sl_batcher_pool_bytes(info, batch_max)) < 0) {
-                free(b);
+        if (b && info->draws)
+                b->keys = calloc(batch_max, sizeof(*b->keys));
+        if (!b || init_ports(b, info) < 0 || (info->draws && !b->keys) ||
+                sl_workspace_init(&b->pool, sl_batcher_pool_bytes(info, batch_max)) < 0) {
+                sl_batcher_free(b);
                 return -ENOMEM;
         }
         b->batch_max = batch_max;
@@ -131,8 +133,10 @@ void sl_batcher_return(struct sl_batcher *b)
 
 struct sl_batcher *sl_batcher_free(struct sl_batcher *b)
 {
-        if (b)
-                sl_workspace_deinit(&b->pool);
+        if (!b)
+                return NULL;
+        sl_workspace_deinit(&b->pool);
+        free(b->keys);
         free(b);
         return NULL;
 }
@@ -205,9 +209,26 @@ static void *split_output(struct sl_batcher *b, uint32_t output)
         return to + b->done * sl_job_outputs(b->job, b->pieces[0])[output].stride;
 }
 
+/* Samples [first, first + n) of all pieces. Members of an ensemble draw apart from each other, though they may be one model. */
+static void note_keys(struct sl_batcher *b, uint32_t first, uint32_t n)
+{
+        uint32_t before = 0, noted = 0;
+
+        for (uint32_t i = 0; i < b->n_pieces && noted < n; before += samples_of(b, i++)) {
+                const struct sl_piece *piece = &b->job->pieces[b->pieces[i]];
+
+                for (uint32_t k = first + noted - before; k < piece->samples && noted < n; k++)
+                        b->keys[noted++] = (struct sl_draw_key){
+                                .origin = piece->origin + piece->member * SL_SPLIT_MIX_STEP, .index = piece->start + k};
+        }
+}
+
 static void take_batch(struct sl_batcher *b, uint32_t step, struct sl_batch *ret_batch)
 {
         ret_batch->samples = step;
+        ret_batch->keys = b->keys;
+        if (b->keys)
+                note_keys(b, b->done, step);
         for (uint32_t i = 0; i < b->n_inputs; i++)
                 ret_batch->inputs[i] =
                         b->gathered ? b->pool_inputs[i] + (size_t)b->done * b->inputs[i].sample_bytes : split_input(b, i, step);
@@ -249,6 +270,7 @@ void sl_batcher_scatter(struct sl_batcher *b)
 void sl_batcher_pool(struct sl_batcher *b, uint32_t samples, struct sl_batch *ret_batch)
 {
         ret_batch->samples = samples;
+        ret_batch->keys = NULL;
         for (uint32_t i = 0; i < b->n_inputs; i++)
                 ret_batch->inputs[i] = b->pool_inputs[i];
         for (uint32_t i = 0; i < b->n_outputs; i++)

@@ -19,6 +19,7 @@ struct sl_batch {
         uint32_t samples; /* a size of the plan's ladder */
         const void *inputs[SL_PLAN_PORTS_MAX];
         void *outputs[SL_PLAN_PORTS_MAX];
+        const struct sl_draw_key *keys; /* of its samples, of a plan that draws random numbers; NULL */
 };
 
 /*

@@ -29,6 +29,8 @@ struct sl_piece {
         uint32_t member;      /* which member of the segment's ensemble the model is */
         uint32_t first;       /* of the segment's samples */
         uint32_t samples;     /* 1 or more */
+        uint32_t start;       /* its first sample, of the request */
+        uint64_t origin;      /* of the request's random numbers (kernels/draw.h) */
         uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
         uint32_t reruns;      /* processes that have died while they computed it */
         uint32_t losses;      /* and all that have had it */

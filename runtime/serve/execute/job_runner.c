@@ -176,6 +176,7 @@ static int run_batch(const struct sl_job_run *run, const struct sl_batch *batch,
 
         if (runner->options.fake)
                 return predict_zeros(runner->info, batch);
+        sl_instance_draw(runner->instance, batch->keys);
         if (runner->open_outputs)
                 return run_open(run, batch, error);
         return sl_instance_run(runner->instance, batch->samples, batch->inputs, batch->outputs);

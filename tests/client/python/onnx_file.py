@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small ONNX files without the package `onnx`: just enough protobuf for models of a few nodes."""
 
+import struct
+
 
 def _varint(n):
     out = bytearray()
@@ -29,6 +31,8 @@ def _attribute(name, value):
         return _bytes(1, name) + _bytes(6, value) + _number(20, 5)
     if isinstance(value, int):
         return _bytes(1, name) + _number(3, value) + _number(20, 2)
+    if isinstance(value, float):
+        return _bytes(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _number(20, 1)
     return _bytes(1, name) + b"".join(_number(8, n) for n in value) + _number(20, 7)
 
 

@@ -163,6 +163,53 @@ def repeated():
     )
 
 
+def drawing(**attributes):
+    """a, b [N, 64]: normal numbers that two nodes draw for x."""
+    return onnx.model(
+        [onnx.node("RandomNormalLike", ["x"], [name], **attributes) for name in ("a", "b")],
+        [onnx.port("x", F32, ("N", 64))],
+        [onnx.port(name, F32, ("N", 64)) for name in ("a", "b")],
+    )
+
+
+def drawing_once():
+    """y = x [N, 64] plus one row of numbers for all of a request."""
+    return onnx.model(
+        [onnx.node("RandomUniform", [], ["noise"], shape=[1, 64]), onnx.node("Add", ["x", "noise"], ["y"])],
+        [onnx.port("x", F32, ("N", 64))],
+        [onnx.port("y", F32, ("N", 64))],
+    )
+
+
+def drawing_in_rounds():
+    """Rows [times, 64], each drawn in a round of a Loop, within the branch of an If."""
+    branch = onnx.graph([onnx.node("RandomNormalLike", ["x"], ["r"])], [], [onnx.port("r", F32, (64,))])
+    other = onnx.graph([onnx.node("Neg", ["x"], ["r"])], [], [onnx.port("r", F32, (64,))])
+    body = onnx.graph(
+        [onnx.node("If", ["go"], ["row"], then_branch=branch, else_branch=other), onnx.node("Identity", ["go"], ["on"])],
+        [onnx.port("i", I64, ()), onnx.port("go", BOOL, ())],
+        [onnx.port("on", BOOL, ()), onnx.port("row", F32, (64,))],
+    )
+    return onnx.model(
+        [onnx.node("Loop", ["times", ""], ["rows"], body=body)],
+        [onnx.port("times", I64, ()), onnx.port("x", F32, (64,))],
+        [onnx.port("rows", F32, ("times", 64))],
+    )
+
+
+def drawing_truths():
+    """truths [N, 4] with the probabilities x, and 1,000 classes of each row by their logarithms."""
+    return onnx.model(
+        [
+            onnx.node("Bernoulli", ["x"], ["truths"], seed=3.0, dtype=BOOL),
+            onnx.node("Log", ["x"], ["logits"]),
+            onnx.node("Multinomial", ["logits"], ["classes"], sample_size=1000, seed=4.0, dtype=I64),
+        ],
+        [onnx.port("x", F32, ("N", 4))],
+        [onnx.port("truths", BOOL, ("N", 4)), onnx.port("classes", I64, ("N", 1000))],
+    )
+
+
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
 class Models(unittest.TestCase):
     @classmethod
@@ -186,6 +233,16 @@ class Models(unittest.TestCase):
             fixed=fixed(),
             recurrent=recurrent(),
             repeated=repeated(),
+            drawing=drawing(),
+            drawing_of_file=drawing(seed=5.0, mean=3.0, scale=2.0),
+            drawing_of_model={"1/model.onnx": drawing(), "config.yaml": b"random_seed: 7\n"},
+            drawing_twin={"1/model.onnx": drawing(), "config.yaml": b"random_seed: 8\n"},
+            drawing_by_both={"config.yaml": b"ensemble: {members: [drawing, drawing_copy], rule: none}\n"},
+            drawing_copy=drawing(),
+            drawing_once=drawing_once(),
+            drawing_in_rounds=drawing_in_rounds(),
+            drawing_in_rounds_again={"1/model.onnx": drawing_in_rounds(), "config.yaml": b"random_seed: 7\n"},
+            drawing_truths=drawing_truths(),
         )
         cls.runtime = RealRuntime(models, *cls.arguments())
         cls.addClassCleanup(cls.runtime.stop)
@@ -293,6 +350,64 @@ class Models(unittest.TestCase):
         for future in [self.client.submit("wide", x[:rows]) for rows in (5, 1, 2)]:
             self.assertEqual(future.result(60).shape[1], 100000)
         self.assertEqual(self.client.infer("wide", x).shape, (5, 100000))
+
+    def draw(self, model, samples=1):
+        return self.client.infer(model, np.zeros((samples, 64), np.float32))
+
+    def test_each_request_sample_and_node_draws_anew(self):
+        answers = [self.draw("drawing", samples) for samples in (1, 1, 40, 40)]
+        rows = np.concatenate([answer[name] for answer in answers for name in ("a", "b")])
+        self.assertEqual(len(np.unique(rows[:, 0])), len(rows))
+        self.assertLess(abs(rows.mean()), 5 / np.sqrt(rows.size))
+        self.assertLess(abs(rows.std() - 1), 5 / np.sqrt(2 * rows.size))
+        self.assertLess(abs(np.corrcoef(rows) - np.eye(len(rows))).max(), 6 / np.sqrt(64))
+
+    def test_by_a_seed_a_sample_draws_the_same_with_whomever_it_is_batched(self):
+        for model in ("drawing_of_file", "drawing_of_model", "drawing_truths"):
+            width = 4 if model == "drawing_truths" else 64
+            x = np.full((150, width), 0.4, np.float32)
+            wanted = self.client.infer(model, x)
+            futures = [(n, self.client.submit(model, x[:n])) for n in [1, 2, 3, 1, 5, 70, 1, 9, 2, 1, 33] * 3]
+            for n, future in futures:
+                answer = future.result(60)
+                for name in answer:
+                    np.testing.assert_array_equal(answer[name], wanted[name][:n], f"{model}: {name} of {n} samples")
+            for name in wanted:
+                rows = {row.tobytes() for row in wanted[name]}
+                self.assertGreater(len(rows), 10, f"{model}: {name}")
+
+    def test_nodes_of_one_seed_draw_alike_and_those_of_a_models_seed_do_not(self):
+        of_file, of_model, twin = (self.draw(f"drawing_{name}", 3) for name in ("of_file", "of_model", "twin"))
+        np.testing.assert_array_equal(of_file["a"], of_file["b"])
+        self.assertFalse((of_model["a"] == of_model["b"]).any())
+        self.assertFalse((of_model["a"] == twin["a"]).any())
+
+    def test_members_of_an_ensemble_draw_apart(self):
+        answer = self.draw("drawing_by_both", 2)
+        columns = {array[0, :64].tobytes() for array in answer.values()}
+        self.assertEqual(len(columns), len(answer))
+
+    def test_numbers_that_belong_to_no_sample_are_drawn_once_a_request(self):
+        seen = [self.client.infer("drawing_once", np.zeros((n, 64), np.float32)) for n in (1, 3, 3)]
+        for rows in seen:
+            np.testing.assert_array_equal(rows, np.broadcast_to(rows[:1], rows.shape))
+        self.assertFalse((seen[0][0] == seen[1][0]).any() or (seen[1][0] == seen[2][0]).any())
+
+    def test_rounds_of_a_loop_draw_anew(self):
+        inputs = {"times": np.int64(20), "x": np.zeros(64, np.float32)}
+        rows = self.client.infer("drawing_in_rounds", inputs)
+        self.assertEqual(len(np.unique(rows[:, 0])), 20)
+        self.assertFalse((rows == self.client.infer("drawing_in_rounds", inputs)).any())
+        again = self.client.infer("drawing_in_rounds_again", inputs)
+        self.assertEqual(len(np.unique(again[:, 0])), 20)
+        np.testing.assert_array_equal(again, self.client.infer("drawing_in_rounds_again", inputs))
+
+    def test_truths_and_classes_come_as_often_as_their_shares(self):
+        shares = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+        answer = self.client.infer("drawing_truths", np.tile(shares, (500, 1)))
+        self.assertLess(abs(answer["truths"].mean(axis=0) - shares).max(), 5 * np.sqrt(0.25 / 500))
+        counts = np.bincount(answer["classes"].ravel(), minlength=4) / answer["classes"].size
+        self.assertLess(abs(counts - shares).max(), 5 * np.sqrt(0.25 / answer["classes"].size))
 
     def test_an_administrator_moves_their_workers(self):
         with self.runtime.connect(role="admin") as admin:
