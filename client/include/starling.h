@@ -46,7 +46,7 @@
  *     -ECANCELED  cancelled by starling_cancel() or because the runtime ends
  *     -EMSGSIZE   an output's buffer is too small: see bytes_needed
  *     -ESTALE     the model's inputs or outputs have changed since it was opened: close it and open it again
- *     -EIO        the model failed while it computed
+ *     -EIO        the model failed while it computed, or cannot be compiled for these sizes, whatever the request says
  *     -ERANGE     an index in an input is out of the range that the model has
  *     -E2BIG      more than there may be: tensors of a request, or what the data make the model do in one run
  *     -ENOMEM     memory ran out

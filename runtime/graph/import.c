@@ -217,6 +217,8 @@ static int import_graph(struct sl_importer *im)
         int result = check_model(im);
 
         if (result == 0)
+                result = sl_import_check_operators(im);
+        if (result == 0)
                 result = import_properties(im);
         if (result == 0) {
                 im->proto = im->model->graph;

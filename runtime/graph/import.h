@@ -21,7 +21,9 @@ struct sl_model_file;
  *
  * Return: 0, or with a text that names the node or tensor, the value and the limit:
  *   -EBADMSG  not an ONNX file, truncated, or a field contradicts another (wrong sizes, cycles, missing values)
- *   -ENOTSUP  an operator, type, domain or opset that Starling lacks: names operator, domain, opset and node
+ *   -ENOTSUP  an operator, type, domain or opset that Starling lacks: names operator, domain, opset and node; or an open dimension
+ *             without a size, of what it lacks or of an input
+ *   -ERANGE   the sizes of @sizes do not suit the file, or the limits: others may
  *   -EDOM     the file is something else for some batch sizes: its leading dimensions want sizes as well
  *   -E2BIG    a limit is exceeded
  *   -EINVAL   a size has a name that no input has, where the limits ask for that: names it and the inputs

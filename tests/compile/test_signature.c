@@ -9,16 +9,18 @@
 #include "plan.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static struct sl_plan *plan_of(struct builder *b, const char *option, struct sl_error *error)
+/* NULL: the plan is not wanted. */
+static int compile(struct builder *b, const char *option, struct sl_plan **ret_plan, struct sl_error *error)
 {
         char path[] = "/tmp/starling-signature-XXXXXX";
         struct sl_lower_options options;
-        struct sl_plan *plan = NULL;
         size_t n_bytes;
         const uint8_t *bytes = builder_pack(b, &n_bytes);
         int fd = mkstemp(path), plan_fd = memfd_create("plan", MFD_CLOEXEC), r;
@@ -30,10 +32,23 @@ static struct sl_plan *plan_of(struct builder *b, const char *option, struct sl_
         cr_assert_eq(option ? sl_lower_options_parse(&options, option, error) : 0, 0, "%s", error->text);
         r = sl_compile_here(path, &options, -1, plan_fd, error);
         unlink(path);
-        if (r == 0)
-                cr_assert_eq(sl_plan_open(plan_fd, &plan, error), 0, "%s", error->text);
+        if (r == 0 && ret_plan)
+                cr_assert_eq(sl_plan_open(plan_fd, ret_plan, error), 0, "%s", error->text);
         close(plan_fd);
+        return r;
+}
+
+static struct sl_plan *plan_of(struct builder *b, const char *option, struct sl_error *error)
+{
+        struct sl_plan *plan = NULL;
+
+        (void)compile(b, option, &plan, error);
         return plan;
+}
+
+static int code_of(struct builder *b, const char *option, struct sl_error *error)
+{
+        return compile(b, option, NULL, error);
 }
 
 /* x [N, M, 3] + z [N, M, 1]. */
@@ -238,5 +253,145 @@ Test(signature, says_which_sizes_are_of_a_dimension_of_the_model)
                 cr_assert(plan, "%s", error.text);
                 cr_expect_eq(sl_plan_info(plan)->sizes_taken, rows[i].taken, "%s", rows[i].option);
                 sl_plan_free(plan);
+        }
+}
+
+/* Rows of 77 times 3, which none of the sizes that a load tries gives. */
+static struct builder *rows_of_77(void)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(2, -2, 3));
+        builder_ints(b, "shape", DIMS(2), (int64_t[]){-1, 231});
+        builder_random(b, "w", DIMS(231, 2));
+        builder_node(b, "Reshape", "x,shape", "rows");
+        builder_node(b, "MatMul", "rows,w", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(2, 2));
+        return b;
+}
+
+Test(signature, sizes_that_no_load_tries_stay_for_requests_to_say)
+{
+        struct sl_error error = {""};
+        struct sl_plan *plan = plan_of(rows_of_77(), NULL, &error);
+
+        cr_assert(plan, "%s", error.text);
+        cr_expect_eq(sl_plan_info(plan)->n_symbols, 1);
+        sl_plan_free(plan);
+        plan = plan_of(rows_of_77(), "shapes=M=77", &error);
+        cr_assert(plan, "%s", error.text);
+        sl_plan_free(plan);
+        cr_expect_eq(code_of(rows_of_77(), "shapes=M=78", &error), -ERANGE, "%s", error.text);
+        cr_expect(strstr(error.text, "rows"), "%s", error.text);
+}
+
+static struct builder *unknown_operator(struct builder *b)
+{
+        builder_node(b, "Relu", "x", "h");
+        builder_node(b, "Unheard", "h", "y");
+        return b;
+}
+
+static struct builder *unknown_domain(struct builder *b)
+{
+        builder_node(b, "Relu", "x", "y")->domain = (char *)"com.example";
+        return b;
+}
+
+/* Behind what fits none of the sizes that are tried. */
+static struct builder *unknown_behind_a_misfit(struct builder *b)
+{
+        builder_ints(b, "shape", DIMS(2), (int64_t[]){-1, 231});
+        builder_node(b, "Reshape", "x,shape", "h");
+        return unknown_operator(b);
+}
+
+static struct builder *unknown_in_a_loop(struct builder *b)
+{
+        struct builder *body = builder_new(13);
+        Onnx__NodeProto *node;
+
+        builder_input(body, "i", SL_DTYPE_I64, DIMS());
+        builder_input(body, "go", SL_DTYPE_BOOL, DIMS());
+        builder_input(body, "v", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_node(body, "Unheard", "v", "w");
+        builder_node(body, "Identity", "go", "goes_on");
+        builder_output(body, "goes_on");
+        builder_output(body, "w");
+        node = builder_node(b, "Loop", ",,x", "y");
+        builder_attr_graph(b, node, "body", body);
+        return b;
+}
+
+static struct builder *training(struct builder *b)
+{
+        builder_raw(b, "ratio", SL_DTYPE_F32, DIMS(), &(float){0.5f});
+        builder_raw(b, "training", SL_DTYPE_BOOL, DIMS(), &(bool){true});
+        builder_node(b, "Dropout", "x,ratio,training", "y");
+        return b;
+}
+
+/* How many elements are not 0 only the data say. */
+static struct builder *rank_of_data(struct builder *b)
+{
+        builder_node(b, "NonZero", "x", "places");
+        builder_node(b, "Squeeze", "places", "y");
+        return b;
+}
+
+static struct builder *missing_weights(struct builder *b)
+{
+        Onnx__TensorProto *weights = builder_random(b, "w", DIMS(3, 3));
+        Onnx__StringStringEntryProto *location = builder_alloc(b, sizeof(*location));
+
+        onnx__string_string_entry_proto__init(location);
+        location->key = (char *)"location";
+        location->value = (char *)"missing.bin";
+        weights->external_data = builder_alloc(b, sizeof(void *));
+        weights->external_data[0] = location;
+        weights->n_external_data = 1;
+        weights->has_raw_data = 0;
+        weights->has_data_location = 1;
+        weights->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+        builder_node(b, "MatMul", "x,w", "y");
+        return b;
+}
+
+static struct builder *input_that_nothing_makes(struct builder *b)
+{
+        builder_node(b, "MatMul", "x,nothing", "y");
+        return b;
+}
+
+Test(signature, what_a_model_lacks_at_any_size_is_said_before_it_has_one)
+{
+        static const struct {
+                struct builder *(*add)(struct builder *b);
+                int code;
+                const char *text;
+        } rows[] = {
+                {unknown_operator, -ENOTSUP,
+                        "node \"y\": operator Unheard of domain ai.onnx, opset 13: the operator is not supported"},
+                {unknown_domain, -ENOTSUP,
+                        "node \"y\": operator Relu of domain com.example, opset 13: the domain is not supported"},
+                {unknown_behind_a_misfit, -ENOTSUP, "operator Unheard"},
+                {unknown_in_a_loop, -ENOTSUP, "operator Unheard"},
+                {training, -ENOTSUP, "node \"y\": operator Dropout of domain ai.onnx, opset 13: training mode is not supported"},
+                {rank_of_data, -ENOTSUP, "Squeeze"},
+                {missing_weights, -ENOENT, "missing.bin"},
+                {input_that_nothing_makes, -EBADMSG, "nothing"},
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct builder *both[] = {builder_new_of_x(13, DIMS(-1, 4, 3)), builder_new_of_x(13, DIMS(-1, -2, 3))};
+
+                for (int k = 0; k < 2; k++) { /* the batch alone is open, and another dimension as well */
+                        struct sl_error error = {""};
+
+                        rows[i].add(both[k]);
+                        builder_declare_output(both[k], "y", SL_DTYPE_F32, DIMS(-1, -3, 3));
+                        cr_expect_eq(code_of(both[k], NULL, &error), rows[i].code, "%s, %d: %s", rows[i].text, k, error.text);
+                        cr_expect(strstr(error.text, rows[i].text), "%s, %d: %s", rows[i].text, k, error.text);
+                }
         }
 }

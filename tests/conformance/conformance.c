@@ -6,10 +6,18 @@
  */
 #include "suite.h"
 
+#include "base/error.h"
+#include "broken.h"
+#include "compile.h"
+#include "lower_options.h"
+
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Of the cases in scope, in percent; raise it as coverage grows. */
 #define LEAST_SHARE 97.4
@@ -175,4 +183,63 @@ Test(conformance, what_fails_is_known_and_the_share_that_passes_does_not_fall)
         suite_free(suite);
         cr_assert_eq(wrong, 0u, "%u cases are other than known_failures.inc says", wrong);
         cr_assert_geq(share, LEAST_SHARE);
+}
+
+/* One case in so many is broken, unless CONFORMANCE_BROKEN asks for all of them. */
+#define BROKEN_STEP 12
+
+/* As a load does it, but in this process: the file that is to be served, or why it cannot be. */
+static int compile_bytes(const uint8_t *bytes, size_t n_bytes, struct sl_error *error)
+{
+        char path[] = "/tmp/starling-broken-XXXXXX";
+        struct sl_lower_options options;
+        int fd = mkstemp(path), plan_fd = memfd_create("plan", MFD_CLOEXEC), r;
+
+        cr_assert(fd >= 0 && plan_fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
+        close(fd);
+        sl_lower_options_init(&options);
+        r = sl_compile_here(path, &options, -1, plan_fd, error);
+        unlink(path);
+        close(plan_fd);
+        return r;
+}
+
+/* Return: how many of its forms there are. */
+static uint32_t expect_broken_is_refused(const struct one_case *one, uint32_t at)
+{
+        char path[SUITE_PATH_BYTES];
+        uint32_t n = 0;
+
+        suite_case_path(one, path);
+        for (enum broken_form form = BROKEN_BATCH; form < N_BROKEN_FORMS; form++) {
+                struct sl_error error = {""};
+                size_t n_bytes;
+                uint8_t *bytes = broken_case(path, form, at, &n_bytes);
+
+                if (!bytes)
+                        continue;
+                n++;
+                cr_expect_eq(compile_bytes(bytes, n_bytes, &error), -ENOTSUP, "%s, form %d: \"%s\"", path, form, error.text);
+                cr_expect(strstr(error.text, "operator " BROKEN_OPERATOR " of domain"), "%s, form %d: \"%s\"", path, form,
+                        error.text);
+                free(bytes);
+        }
+        return n;
+}
+
+Test(conformance, an_open_model_with_an_operator_that_nobody_knows_is_refused_before_it_has_sizes)
+{
+        struct suite *suite = suite_find();
+        uint32_t step = getenv("CONFORMANCE_BROKEN") ? 1 : BROKEN_STEP, n = 0;
+
+        for (uint32_t i = 0; i < suite->n_cases; i += step) {
+                char path[SUITE_PATH_BYTES];
+
+                suite_case_path(&suite->cases[i], path);
+                if (!suite->cases[i].out_of_scope && trial_opset(path) > 0 && trial_opset(path) <= OPSET_MAX)
+                        n += expect_broken_is_refused(&suite->cases[i], i);
+        }
+        fprintf(stderr, "%u broken models were refused\n", n);
+        cr_expect(n || suite->n_missing_folders);
+        suite_free(suite);
 }

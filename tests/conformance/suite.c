@@ -48,13 +48,18 @@ static void find_cases(struct suite *suite, uint32_t folder)
         free(entries);
 }
 
+void suite_case_path(const struct one_case *one, char path[SUITE_PATH_BYTES])
+{
+        snprintf(path, SUITE_PATH_BYTES, "%s/%s", folders[one->folder].path, one->name);
+}
+
 static void run_case(const struct suite *suite, struct one_case *one)
 {
-        char path[600];
+        char path[SUITE_PATH_BYTES];
 
         if (one->out_of_scope)
                 return;
-        snprintf(path, sizeof(path), "%s/%s", folders[one->folder].path, one->name);
+        suite_case_path(one, path);
         one->verdict.opset = trial_opset(path);
         if (!one->verdict.opset || one->verdict.opset > OPSET_MAX) {
                 one->out_of_scope = &later_opset;
@@ -105,14 +110,21 @@ static void run_cases(struct suite *suite, uint32_t most)
         }
 }
 
-struct suite *suite_run(uint32_t n_workers, const struct trial_backend *(*backend)(void))
+struct suite *suite_find(void)
 {
         struct suite *suite = mmap(NULL, sizeof(*suite), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
         cr_assert_neq(suite, MAP_FAILED);
-        suite->backend = backend;
         for (uint32_t i = 0; i < N_FOLDERS; i++)
                 find_cases(suite, i);
+        return suite;
+}
+
+struct suite *suite_run(uint32_t n_workers, const struct trial_backend *(*backend)(void))
+{
+        struct suite *suite = suite_find();
+
+        suite->backend = backend;
         run_cases(suite, n_workers);
         return suite;
 }

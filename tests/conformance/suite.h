@@ -10,9 +10,10 @@
 
 #include <stdatomic.h>
 
-#define OPSET_MAX       23
-#define CASES_MAX       4096
-#define CASE_NAME_BYTES 160
+#define OPSET_MAX        23
+#define CASES_MAX        4096
+#define CASE_NAME_BYTES  160
+#define SUITE_PATH_BYTES 600
 
 struct one_case {
         uint32_t folder;
@@ -29,6 +30,9 @@ struct suite {
         struct one_case cases[CASES_MAX];
 };
 
+/* The cases, none of which has run. */
+struct suite *suite_find(void);
+
 /*
  * Runs all cases in scope on @n_workers processes. @backend: what is tried; asked for each case, in the process that runs it. The
  * suite is unmapped by suite_free().
@@ -37,3 +41,6 @@ struct suite *suite_run(uint32_t n_workers, const struct trial_backend *(*backen
 void suite_free(struct suite *suite);
 
 const char *suite_folder(const struct one_case *one);
+
+/* The folder of the case itself. */
+void suite_case_path(const struct one_case *one, char path[SUITE_PATH_BYTES]);

@@ -2,6 +2,7 @@
 /*
  * A repository that changes while it is served: what a reload says, what comes along, and what stays as it was.
  */
+#include "builder.h"
 #include "digits.h"
 #include "world.h"
 
@@ -152,4 +153,169 @@ Test(reload, a_configuration_of_triton_is_mentioned_once)
         cr_assert_eq(starling_admin_reload(admin, "mlp", NULL), 0);
         cr_expect_eq(world_count_log(&world, "event=triton-configuration models=1"), 1, "%s", world_log(&world));
         cr_expect_eq(world_count_log(&world, "event=triton-configuration"), 1, "%s", world_log(&world));
+}
+
+/* y [N, 4] = Relu(x [N, 4]), as exporters write it: the batch is open, and the output is declared. */
+static struct builder *relu(int64_t opset)
+{
+        struct builder *b = builder_new(opset);
+
+        builder_input(b, "x", STARLING_F32, DIMS(-1, 4));
+        builder_node(b, "Relu", "x", "h");
+        builder_declare_output(b, "y", STARLING_F32, DIMS(-1, 4));
+        return b;
+}
+
+static struct builder *served(void)
+{
+        struct builder *b = relu(17);
+
+        builder_node(b, "Relu", "h", "y");
+        return b;
+}
+
+static struct builder *of_an_operator(void)
+{
+        struct builder *b = relu(17);
+
+        builder_node(b, "Unheard", "h", "y");
+        return b;
+}
+
+static struct builder *of_a_domain(void)
+{
+        struct builder *b = relu(17);
+
+        builder_node(b, "Relu", "h", "y")->domain = (char *)"com.example";
+        return b;
+}
+
+static struct builder *of_an_opset(void)
+{
+        struct builder *b = relu(99);
+
+        builder_node(b, "Relu", "h", "y");
+        return b;
+}
+
+static struct builder *of_another_dimension(void)
+{
+        struct builder *b = builder_new(17);
+
+        builder_input(b, "x", STARLING_F32, DIMS(-1, -2));
+        builder_node(b, "Unheard", "x", "y");
+        builder_declare_output(b, "y", STARLING_F32, DIMS(-1, -2));
+        return b;
+}
+
+static struct builder *of_a_function(void)
+{
+        struct builder *b = relu(17);
+        Onnx__FunctionProto *function = builder_alloc(b, sizeof(*function));
+
+        onnx__function_proto__init(function);
+        function->name = (char *)"Twice";
+        function->domain = (char *)"local";
+        b->model.functions = builder_alloc(b, sizeof(void *));
+        b->model.functions[0] = function;
+        b->model.n_functions = 1;
+        builder_node(b, "Twice", "h", "y")->domain = (char *)"local";
+        return b;
+}
+
+static const struct {
+        const char *name;
+        struct builder *(*make)(void);
+        const char *cause;
+} unsupported[] = {
+        {"operator", of_an_operator, "node \"y\": operator Unheard of domain ai.onnx, opset 17: the operator is not supported"},
+        {"domain", of_a_domain, "node \"y\": operator Relu of domain com.example, opset 17: the domain is not supported"},
+        {"opset", of_an_opset, "opset 99 of domain ai.onnx, supported are 1 to "},
+        {"function", of_a_function, "function"},
+        {"dimension", of_another_dimension,
+                "node \"y\": operator Unheard of domain ai.onnx, opset 17: the operator is not supported"},
+};
+#define N_UNSUPPORTED (sizeof(unsupported) / sizeof(*unsupported))
+
+static void add_version(const char *name, const char *version, struct builder *b)
+{
+        char path[512];
+        const uint8_t *bytes;
+        size_t n_bytes;
+        FILE *file;
+
+        bytes = builder_pack(b, &n_bytes);
+        snprintf(path, sizeof(path), "mkdir -p '%s/%s/%s'", world.repository, name, version);
+        cr_assert_eq(system(path), 0);
+        snprintf(path, sizeof(path), "%s/%s/%s/model.onnx", world.repository, name, version);
+        file = fopen(path, "wb");
+        cr_assert_not_null(file);
+        cr_assert_eq(fwrite(bytes, n_bytes, 1, file), 1);
+        fclose(file);
+        builder_free(b);
+}
+
+static void expect_serves(const char *name)
+{
+        static const float x[4] = {-1, 2, -3, 4}, y[4] = {0, 2, 0, 4};
+        struct starling_client *client = world_connect(&world, STARLING_ROLE_CLIENT);
+        struct starling_tensor in, out;
+        struct starling_request request = {.inputs = &in, .outputs = &out, .n_inputs = 1, .n_outputs = 1};
+        struct starling_completion done = {0};
+        struct starling_queue *queue;
+        struct starling_error error = {""};
+
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        cr_assert_eq(starling_model_open(client, name, (struct starling_model **)&request.model, &error), 0, "%s", error.text);
+        cr_assert_eq(starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){1, 4}, &in), 0);
+        cr_assert_eq(starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){1, 4}, &out), 0);
+        memcpy(in.data, x, sizeof(x));
+        cr_expect_eq(starling_infer(queue, &request, &done), 0, "%s: %s", name, starling_queue_error(queue));
+        cr_expect_arr_eq(out.data, y, sizeof(y));
+        starling_close(client);
+}
+
+Test(reload, a_version_that_is_not_supported_is_refused_and_the_one_before_it_serves_on)
+{
+        char line[128];
+
+        for (size_t i = 0; i < N_UNSUPPORTED; i++)
+                add_version(unsupported[i].name, "1", served());
+        start();
+        for (size_t i = 0; i < N_UNSUPPORTED; i++) {
+                struct starling_error error = {""};
+
+                add_version(unsupported[i].name, "2", unsupported[i].make());
+                cr_expect_eq(starling_admin_reload(admin, unsupported[i].name, &error), -EIO, "%s", error.text);
+                cr_expect_not_null(
+                        strstr(error.text, unsupported[i].cause), "\"%s\" is not in \"%s\"", unsupported[i].cause, error.text);
+                expect_serves(unsupported[i].name);
+        }
+        kill(world.pid, SIGHUP);
+        cr_assert_eq(starling_admin_reload(admin, "mlp", NULL), 0); /* after the hangup signal */
+        for (size_t i = 0; i < N_UNSUPPORTED; i++) {
+                snprintf(line, sizeof(line), "event=model-not-replaced model=%s version=2 ", unsupported[i].name);
+                world_expect_log(&world, line);
+                snprintf(line, sizeof(line), "event=model-replaced model=%s ", unsupported[i].name);
+                cr_expect_eq(world_count_log(&world, line), 0, "%s", world_log(&world));
+                expect_serves(unsupported[i].name);
+        }
+}
+
+Test(reload, a_model_that_is_not_supported_is_counted_and_says_why_when_it_is_opened)
+{
+        for (size_t i = 0; i < N_UNSUPPORTED; i++)
+                add_version(unsupported[i].name, "1", unsupported[i].make());
+        add_version("served", "1", served());
+        start();
+        world_expect_log(&world, "event=ready failed_models=5");
+        expect_serves("served");
+        for (size_t i = 0; i < N_UNSUPPORTED; i++) {
+                struct starling_model *model;
+                struct starling_error error = {""};
+
+                cr_expect_eq(starling_model_open(admin, unsupported[i].name, &model, &error), -EIO);
+                cr_expect_not_null(
+                        strstr(error.text, unsupported[i].cause), "\"%s\" is not in \"%s\"", unsupported[i].cause, error.text);
+        }
 }

@@ -41,7 +41,7 @@ class Stale(StarlingError):
 
 
 class ModelFailed(StarlingError):
-    """The model failed while it computed, or could not be loaded."""
+    """The model failed while it computed, or could not be loaded or compiled for these sizes."""
 
 
 class NotFound(StarlingError, LookupError):

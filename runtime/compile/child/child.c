@@ -174,6 +174,18 @@ static bool wants_other_sizes(const struct sl_graph *graph)
         return sl_graph_has_batch(graph) && sl_graph_specialise(graph, 1, &single, NULL) < 0;
 }
 
+/* Requests say the sizes, unless the model cannot be served whatever they are. @failure: what compiling it says without them. */
+static int leave_open(const struct sl_model_file *model, const struct sl_lower_options *lowering, bool batch, int fd, int failure,
+        struct sl_error *error)
+{
+        struct sl_error why = {.text = ""};
+        int r = sl_signature_write(model, lowering, batch, fd, &why);
+
+        if (r == 0 || !why.text[0])
+                return r == 0 ? 0 : failure;
+        return sl_error_set(error, -r, "%s", why.text);
+}
+
 /* The kernel takes the memory of a process back faster than it is freed piece by piece. A sanitizer looks for what was not freed.
  */
 static void end_if_done(int r, bool ends)
@@ -206,16 +218,16 @@ static int compile(const struct sl_model_file *model, const struct sl_lower_opti
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
         int r = sl_model_import(model, lowering, &graph, error);
 
-        if ((r == -ENOTSUP || r == -EDOM) && sl_signature_write(model, lowering, r != -EDOM, fd) == 0)
-                return 0;
+        if (r == -ENOTSUP || r == -EDOM)
+                return leave_open(model, lowering, r != -EDOM, fd, r, error);
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
         if (r == 0 && beneath->fd >= 0)
                 r = open_base(beneath, &base, error);
         if (r == 0)
                 r = sl_lowered_new_in(graph, lowering, base, fd, &lowered, error);
-        if (r < 0 && graph && wants_other_sizes(graph) && sl_signature_write(model, lowering, false, fd) == 0)
-                return 0;
+        if (r < 0 && graph && wants_other_sizes(graph))
+                return leave_open(model, lowering, false, fd, r, error);
         if (r == 0)
                 r = sl_signature_complete(model, lowering, graph, &lowered->info);
         if (r == 0)

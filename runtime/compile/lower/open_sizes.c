@@ -8,6 +8,7 @@
 #include "ladder.h"
 #include "lower.h"
 #include "model_file.h"
+#include "placement.h"
 #include "signature.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
+SL_DEFINE_CLEANUP(struct sl_placement *, sl_placement_free)
 
 /* Tokens, pixels and samples of most models; then what divides little; 1, at which much can be broadcast, comes last. */
 static const int64_t sizes_tried[] = {64, 224, 16, 512, 8, 4, 3, 2, 1};
@@ -29,9 +31,24 @@ int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_
         return r;
 }
 
+/* What the passes and the ladder call wrong is so at these sizes. */
+static int as_sizes(int r)
+{
+        return r == -ENOTSUP || r == -ENOMEM ? r : -ERANGE;
+}
+
+/* Some backend runs each node, at the smallest batch. */
+static int try_backend(const struct sl_graph *single, const struct sl_lower_options *options, struct sl_error *why)
+{
+        SL_CLEANUP(sl_cleanup_sl_placement_free) struct sl_placement *placement = NULL;
+        const struct sl_target target = sl_lower_options_target(options);
+
+        return sl_placement_new(single, sl_lower_options_backend(options), &target, &placement, why);
+}
+
 /*
- * @describe: where there is no ladder, the ports as far as they are known will do. @why: not, in words; NULL. Return: 0; -EINVAL a
- * size has a name that no input has; -ENOTSUP these sizes will not do.
+ * @describe: where there is no ladder, the ports as far as they are known will do. Return: 0; -ERANGE these sizes will not do; else
+ * the import, or a backend, lacks something whatever they are, as far as it can be told. With text.
  */
 static int try_one(const struct sl_model_file *model, const struct sl_lower_options *options, bool describe,
         struct sl_plan_info *ret_info, struct sl_error *why)
@@ -40,30 +57,46 @@ static int try_one(const struct sl_model_file *model, const struct sl_lower_opti
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
-        int r = info ? sl_import_onnx_file(model, &limits, &options->shapes, &graph, why) : -ENOMEM;
+        int r = info ? sl_import_onnx_file(model, &limits, &options->shapes, &graph, why)
+                     : sl_error_set(why, ENOMEM, "no memory for %zu bytes", sizeof(*info));
 
-        if (r < 0 || sl_lower_rewrite(graph, options, why) < 0)
-                return r == -EINVAL ? r : -ENOTSUP;
+        if (r < 0)
+                return r;
+        r = sl_lower_rewrite(graph, options, why);
+        if (r < 0)
+                return as_sizes(r);
         r = sl_ladder_choose(graph, sl_lower_ladder_max(options), info, &single, why);
-        if (r < 0 && (!describe || sl_ladder_describe(graph, info, NULL) < 0))
-                return -ENOTSUP;
+        if (r == 0)
+                r = try_backend(single, options, why);
+        else if (describe && sl_ladder_describe(graph, info, NULL) == 0)
+                r = 0;
+        if (r < 0)
+                return as_sizes(r);
         *ret_info = *info;
         return 0;
 }
 
-bool sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
-        struct sl_plan_info *ret_info)
+int sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
+        struct sl_plan_info *ret_info, struct sl_error *why)
 {
         size_t n = signature->n_symbols ? sizeof(sizes_tried) / sizeof(sizes_tried[0]) : 1;
         bool known = false;
+        int lacks = 0;
 
         for (size_t i = 0; i < n && !(known && ret_info->n_batches); i++) {
                 struct sl_lower_options bound = *options;
+                struct sl_error text = {.text = ""};
+                int r = sl_sizes_bind(signature, sizes_tried[i], &bound.shapes);
 
-                if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) == 0)
-                        known |= try_one(model, &bound, !known, ret_info, NULL) == 0;
+                if (r == 0)
+                        r = try_one(model, &bound, !known, ret_info, &text);
+                known |= r == 0;
+                if (r == 0 || r == -ERANGE || lacks)
+                        continue;
+                lacks = r;
+                *why = text;
         }
-        return known;
+        return known ? 0 : lacks ? lacks : -ERANGE;
 }
 
 /* ---- tools ---- */
@@ -97,7 +130,7 @@ static int choose(const struct sl_model_file *model, const struct sl_signature *
                 r = r < 0 ? -ENOTSUP : try_one(model, &bound, false, info, why);
                 if (r == 0)
                         *lowering = bound;
-                if (r != -ENOTSUP)
+                if (r == 0 || r == -EINVAL)
                         return r;
         }
         return -ENOTSUP;

@@ -107,24 +107,25 @@ static bool describes_outputs(const struct sl_signature *signature)
 
 /* What the sizes that are tried tell goes before what the file declares. */
 static int describe(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_signature *signature,
-        struct sl_plan_info *info)
+        struct sl_plan_info *info, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *tried = calloc(1, sizeof(*tried));
-        bool known = tried && sl_sizes_try(model, options, signature, tried);
-        int r = 0;
+        struct sl_error batch_why = {.text = ""};
+        int r = tried ? 0 : -ENOMEM, known;
 
-        if (!tried)
-                return -ENOMEM;
-        if (signature->has_batch && (!known || !tried->batchable)) {
+        if (r < 0)
+                return r;
+        known = sl_sizes_try(model, options, signature, tried, signature->has_batch ? &batch_why : why);
+        if (signature->has_batch && (known < 0 || !tried->batchable)) {
                 r = sl_signature_open_batch(signature, NULL);
-                known = r == 0 && (known || sl_sizes_try(model, options, signature, tried));
+                known = r == 0 && known < 0 ? sl_sizes_try(model, options, signature, tried, why) : known;
         }
-        if (r == 0 && !known && !describes_outputs(signature))
-                r = -ENOTSUP;
+        if (r == 0 && known < 0 && (known != -ERANGE || !describes_outputs(signature)))
+                r = known;
         if (r < 0)
                 return r;
         fill_info(signature, options, info);
-        for (uint32_t i = 0; i < info->n_outputs && known; i++)
+        for (uint32_t i = 0; i < info->n_outputs && known == 0; i++)
                 correct_output(&tried->outputs[i], &info->outputs[i]);
         return 0;
 }
@@ -143,7 +144,8 @@ static uint32_t find_taken(const struct sl_dim_sizes *sizes, struct sl_signature
         return taken;
 }
 
-int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd)
+int sl_signature_write(
+        const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
@@ -153,7 +155,7 @@ int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_
         if (r == 0 && signature.has_batch && !batch)
                 r = sl_signature_open_batch(&signature, NULL);
         if (r == 0)
-                r = describe(model, options, &signature, &lowered->info);
+                r = describe(model, options, &signature, &lowered->info, why);
         if (r < 0)
                 return r;
         lowered->info.sizes_taken = find_taken(&options->shapes, signature);

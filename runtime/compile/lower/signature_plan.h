@@ -20,12 +20,14 @@ struct sl_plan_info;
 
 /*
  * @batch: the leading dimension of the inputs may be the batch, and open in every plan; without, or when the nodes say otherwise,
- * it wants a size as well.
+ * it wants a size as well. A model that lacks something whatever its sizes are has no signature.
  *
  * Return: 0: written to @fd, from its start; -ENOTSUP the file leaves no dimension open beside the batch to which @options gives no
- * size, or does not describe its ports; and what sl_import_signature() says, -ENOMEM, -errno of write.
+ * size; -ERANGE it does not describe its ports, and no size that is tried suits it; what sl_sizes_try() says the model lacks, with
+ * its text in @why, which is left as it is otherwise; and what sl_import_signature() says, -ENOMEM, -errno of write.
  */
-int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd);
+int sl_signature_write(
+        const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd, struct sl_error *why);
 
 /* Gives what the file leaves open and @options gives no size, the leading dimension as well, this one. Return: as the import. */
 int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options);

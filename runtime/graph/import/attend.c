@@ -22,7 +22,7 @@ uint32_t sl_attend_split(struct sl_expansion *x, const struct sl_attend *attend,
         int64_t width = sl_expand_shape(x, rows)->dims[2];
 
         if (sl_expand_shape(x, rows)->rank != 3 || width < 1 || attend->heads < 1 || width % attend->heads)
-                sl_expand_wrong(x, "num_heads does not divide the width of queries, keys or values");
+                sl_expand_misfit(x, "num_heads does not divide the width of queries, keys or values");
         if (x->result < 0)
                 return SL_VALUE_NONE;
         rows = sl_expand_reshape(x, rows, (int64_t[]){0, 0, attend->heads, width / attend->heads}, 4);
@@ -133,7 +133,7 @@ uint32_t sl_attend(struct sl_expansion *x, struct sl_attend *attend)
         uint32_t scores, sums;
 
         if (length < 1 || width < 1)
-                sl_expand_wrong(x, "the length of a head is not known, or 0");
+                sl_expand_misfit(x, "the length of a head is not known, or 0");
         if (attend->causal)
                 mask_causally(x, attend);
         if (x->result < 0)

@@ -271,7 +271,7 @@ static void free_bodies(struct body *bodies, uint32_t n_bodies)
 /* Shapes that do not fit each other; what Starling lacks is refused by its name, in whatever branch it stands. */
 static bool contradicts_itself(int result)
 {
-        return result == -EBADMSG;
+        return result == -EBADMSG || result == -ERANGE;
 }
 
 /* Branch @b cannot be for these shapes, and nobody but the data say that it is not taken. */
@@ -410,7 +410,7 @@ static int infer_rounds(struct sl_importer *im, const struct sl_onnx_node *node,
         if (result == 0)
                 result = sl_control_infer(&control, im->error);
         if (result == -EINVAL)
-                result = -EBADMSG;
+                result = sl_import_misfit_status(im, -EBADMSG);
         return result < 0 ? sl_error_prefix(im->error, result, "node \"%s\" (%s)", node->name, sl_op_name(draft->op)) : 0;
 }
 

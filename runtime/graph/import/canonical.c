@@ -199,6 +199,11 @@ int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, con
                 node->proto->op_type, domain_of(node), im->graph->opset, what);
 }
 
+int sl_import_misfit(struct sl_importer *im, const struct sl_onnx_node *node, const char *what)
+{
+        return sl_import_misfit_status(im, sl_import_wrong(im, node, what));
+}
+
 static const struct sl_canonical *rows_of(const char *domain)
 {
         for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
@@ -378,36 +383,91 @@ static bool carries_graph(const Onnx__NodeProto *proto)
         return false;
 }
 
-int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
+static int name_node(struct sl_importer *im, const Onnx__NodeProto *proto, struct sl_onnx_node *ret_node)
 {
-        struct sl_onnx_node node = {.proto = proto, .name = proto->name};
-        const struct sl_canonical *row, *rows_there;
-        bool is_onnx;
-        uint32_t op;
-        int result;
-
+        *ret_node = (struct sl_onnx_node){.proto = proto, .name = proto->name};
         if (!proto->op_type || !*proto->op_type)
                 return sl_error_set(im->error, EBADMSG, "node \"%s\" has no operator", proto->name ? proto->name : "");
         if ((!proto->name || !*proto->name) && proto->n_output)
-                node.name = proto->output[0];
-        if (!node.name)
-                node.name = "";
-        is_onnx = !strcmp(domain_of(&node), "ai.onnx");
-        rows_there = rows_of(domain_of(&node));
-        if (!is_onnx && !rows_there)
-                return sl_import_refuse(im, &node, "the domain is not supported");
-        result = sl_import_count(im);
+                ret_node->name = proto->output[0];
+        if (!ret_node->name)
+                ret_node->name = "";
+        return 0;
+}
+
+static bool is_onnx(const struct sl_onnx_node *node)
+{
+        return !strcmp(domain_of(node), "ai.onnx");
+}
+
+/* By name and domain alone. *ret_row is NULL for a node with bodies. */
+static int find_operator(
+        struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_canonical **ret_row, uint32_t *ret_op)
+{
+        const struct sl_canonical *rows_there = rows_of(domain_of(node));
+
+        *ret_row = NULL;
+        if (!is_onnx(node) && !rows_there)
+                return sl_import_refuse(im, node, "the domain is not supported");
+        if (is_onnx(node) && sl_import_has_bodies(node->proto))
+                return 0;
+        if (carries_graph(node->proto))
+                return sl_import_refuse(im, node, "operators that carry a graph are not supported");
+        *ret_row = is_onnx(node) ? find_row(node->proto->op_type, ret_op) : find_in(rows_there, node->proto->op_type, ret_op);
+        return *ret_row ? 0 : sl_import_refuse(im, node, "the operator is not supported");
+}
+
+int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
+{
+        const struct sl_canonical *row;
+        struct sl_onnx_node node;
+        uint32_t op = 0;
+        int result = name_node(im, proto, &node);
+
+        if (result == 0)
+                result = find_operator(im, &node, &row, &op);
+        if (result == 0)
+                result = sl_import_count(im);
         if (result < 0)
                 return result;
-        if (is_onnx && sl_import_has_bodies(proto))
-                return sl_import_control(im, &node);
-        if (carries_graph(proto))
-                return sl_import_refuse(im, &node, "operators that carry a graph are not supported");
-        row = is_onnx ? find_row(proto->op_type, &op) : find_in(rows_there, proto->op_type, &op);
-        if (row && is_onnx && sl_import_is_wide(op, proto))
-                return sl_import_wide(im, &node, op);
         if (!row)
-                return sl_import_refuse(im, &node, "the operator is not supported");
+                return sl_import_control(im, &node);
+        if (is_onnx(&node) && sl_import_is_wide(op, proto))
+                return sl_import_wide(im, &node, op);
         result = import_known(im, &node, row, op);
         return result < 0 ? result : 0;
+}
+
+/* Of an If one branch may never be looked at: which one, its condition or the sizes of the inputs say. */
+static const Onnx__GraphProto *body_always_read(const struct sl_onnx_node *node)
+{
+        const Onnx__AttributeProto *attr = sl_onnx_attr(node, "body");
+
+        return attr && sl_import_has_bodies(node->proto) ? attr->g : NULL;
+}
+
+/* As deep as the wire lets bodies be. */
+static int check_graph(struct sl_importer *im, const Onnx__GraphProto *graph)
+{
+        int result = 0;
+
+        for (size_t i = 0; i < graph->n_node && result == 0; i++) {
+                const Onnx__GraphProto *body;
+                const struct sl_canonical *row;
+                struct sl_onnx_node node;
+                uint32_t op;
+
+                result = name_node(im, graph->node[i], &node);
+                if (result == 0)
+                        result = find_operator(im, &node, &row, &op);
+                body = result == 0 && !row ? body_always_read(&node) : NULL;
+                if (body)
+                        result = check_graph(im, body);
+        }
+        return result;
+}
+
+int sl_import_check_operators(struct sl_importer *im)
+{
+        return check_graph(im, im->model->graph);
 }

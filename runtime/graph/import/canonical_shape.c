@@ -83,7 +83,7 @@ static int split_evenly(struct sl_importer *im, const struct sl_onnx_node *node,
 
                 parts[i] = left < part ? left : part;
                 if (left < 0)
-                        return sl_import_wrong(im, node, "the dimension is too small for so many parts");
+                        return sl_import_misfit(im, node, "the dimension is too small for so many parts");
         }
         return sl_attrs_set_ints(&draft->attrs, SL_ATTR_SPLIT, parts, draft->n_outputs);
 }

@@ -47,7 +47,7 @@ static int pad_same(struct sl_importer *im, const struct sl_onnx_node *node, str
                 int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), kernel = kernel_size(im, draft, i);
 
                 if (!in_range(stride) || !in_range(kernel) || !in_range(sl_attrs_ints(&draft->attrs, SL_ATTR_DILATIONS, i, 1)))
-                        return sl_import_wrong(im, node, "a kernel size, stride or dilation is out of range");
+                        return sl_import_misfit(im, node, "a kernel size, stride or dilation is out of range");
                 if (shape->dims[i + 2] < 0 && stride != 1)
                         return sl_import_refuse(im, node, "auto_pad of a size that is not known");
                 int64_t total = total_padding(draft, i, shape->dims[i + 2], kernel);
@@ -138,11 +138,11 @@ int sl_canonical_conv_transpose(struct sl_importer *im, const struct sl_onnx_nod
                 if (told)
                         wanted = sizes.ints[sizes.count - n + i];
                 else if (!in_range(stride) || !in_range(x->dims[i + 2]))
-                        return sl_import_wrong(im, node, "a size or stride is out of range");
+                        return sl_import_misfit(im, node, "a size or stride is out of range");
                 else
                         wanted = stride * x->dims[i + 2];
                 if (cut_to(draft, i, x->dims[i + 2], w->dims[i + 2], wanted, upper, &pads[i], &pads[i + n], &extra[i]) < 0)
-                        return sl_import_wrong(im, node, "a kernel size, stride, dilation or output size is out of range");
+                        return sl_import_misfit(im, node, "a kernel size, stride, dilation or output size is out of range");
         }
         if (sl_attrs_set_ints(&draft->attrs, SL_ATTR_OUTPUT_PADDING, extra, n) < 0)
                 return sl_import_wrong(im, node, "too many attributes");

@@ -39,7 +39,7 @@ static void read_widths(struct sl_expansion *x, int64_t width, int64_t widths[3]
                 left -= fits ? widths[i] : 0;
         }
         if (!fits || left || (attr && attr->n_ints && attr->n_ints != 3))
-                sl_expand_wrong(x, "the columns of its weights are not those of queries, keys and values");
+                sl_expand_misfit(x, "the columns of its weights are not those of queries, keys and values");
 }
 
 void sl_contrib_attend_to_product(struct sl_expansion *x, struct sl_attend *a, uint32_t product)
@@ -53,7 +53,7 @@ void sl_contrib_attend_to_product(struct sl_expansion *x, struct sl_attend *a, u
         read_widths(x, sl_expand_shape(x, product)->dims[2], widths);
         equal = widths[0] == widths[1] && widths[0] == widths[2];
         if (a->heads < 1 || widths[0] % a->heads)
-                sl_expand_wrong(x, "num_heads does not divide the width of a query");
+                sl_expand_misfit(x, "num_heads does not divide the width of a query");
         if (x->result < 0)
                 return;
         if (equal)

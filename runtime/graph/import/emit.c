@@ -12,8 +12,8 @@
 static int check_size(struct sl_importer *im, uint32_t value)
 {
         if (sl_graph_least_bytes(&im->graph->values[value].tensor) > im->limits->tensor_bytes)
-                return sl_error_set(im->error, E2BIG, "value \"%s\" is larger than %" PRIu64 " bytes",
-                        im->graph->values[value].name, im->limits->tensor_bytes);
+                return sl_error_set(im->error, -sl_import_misfit_status(im, -E2BIG),
+                        "value \"%s\" is larger than %" PRIu64 " bytes", im->graph->values[value].name, im->limits->tensor_bytes);
         return 0;
 }
 
@@ -29,12 +29,12 @@ static int fold(struct sl_importer *im, uint32_t index)
         return result < 0 ? result : 0;
 }
 
-/* What the shape rules call an invalid argument is, here, a file that contradicts itself. */
-static int as_import_error(int result)
+/* What the shape rules call an invalid argument is, here, a file that contradicts itself, or the sizes that it was given. */
+static int as_import_error(const struct sl_importer *im, int result)
 {
         if (result == -EINVAL || result == -ERANGE)
-                return -EBADMSG;
-        return result == -EOVERFLOW ? -E2BIG : result;
+                return sl_import_misfit_status(im, -EBADMSG);
+        return result == -EOVERFLOW ? sl_import_misfit_status(im, -E2BIG) : result;
 }
 
 /* What the node has taken is no longer the draft's. */
@@ -69,7 +69,7 @@ int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, stru
                         result = check_size(im, outputs[i]);
         if (result == 0)
                 result = fold(im, index);
-        return as_import_error(result);
+        return as_import_error(im, result);
 }
 
 static int add_output(struct sl_importer *im, const char *name, uint32_t *ret_value)

@@ -19,6 +19,12 @@ void sl_expand_wrong(struct sl_expansion *x, const char *what)
                 x->result = sl_import_wrong(x->im, x->node, what);
 }
 
+void sl_expand_misfit(struct sl_expansion *x, const char *what)
+{
+        if (x->result == 0)
+                x->result = sl_import_misfit(x->im, x->node, what);
+}
+
 void sl_expand_refuse(struct sl_expansion *x, const char *what)
 {
         if (x->result == 0)

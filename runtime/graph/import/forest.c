@@ -189,8 +189,9 @@ static int lay_item(struct sl_forest_layout *l, struct sl_forest_pending at)
                 return 0;
         }
         if (item->feature >= l->features)
-                return sl_error_set(l->im->error, EBADMSG, "node \"%s\" (%s): its trees look at feature %u of %" PRId64,
-                        l->node->name, l->node->proto->op_type, item->feature, l->features);
+                return sl_error_set(l->im->error, -sl_import_misfit_status(l->im, -EBADMSG),
+                        "node \"%s\" (%s): its trees look at feature %u of %" PRId64, l->node->name, l->node->proto->op_type,
+                        item->feature, l->features);
         if (item->yes >= l->forest->n_items || item->no >= l->forest->n_items)
                 return refuse_item(l, at.item, "leads nowhere");
         set = sl_forest_cuts_of(l->forest, item, l->wide, l->cuts);
@@ -271,7 +272,7 @@ int sl_forest_emit(struct sl_importer *im, const struct sl_onnx_node *node, cons
         int result;
 
         if (x->shape.rank != 2 || x->shape.dims[1] < 1 || x->shape.dims[1] > INT32_MAX / 2)
-                return sl_import_wrong(im, node, "it wants rows of features");
+                return sl_import_misfit(im, node, "it wants rows of features");
         l.features = x->shape.dims[1];
         for (uint32_t i = 1; i < 9; i++)
                 draft.inputs[i] = SL_VALUE_NONE;

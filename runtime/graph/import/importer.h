@@ -37,6 +37,7 @@ struct sl_importer {
         const struct sl_graph_limits *limits;
         const struct sl_dim_sizes *sizes; /* NULL: none */
         bool size_refused;                /* one of them: -EINVAL is the caller's doing, and not the file's */
+        bool sized;                       /* some open dimension got one of them */
         Onnx__ModelProto *model;
         const Onnx__GraphProto *proto;      /* what is being imported: the model's graph, or a body of it */
         struct sl_external_files *external; /* NULL: no external data; those of bodies are the same */
@@ -101,7 +102,8 @@ int sl_import_check_name(struct sl_importer *im, const char *kind, size_t index,
 /* ports.c: some input of the model leads with an open batch. */
 bool sl_import_has_batch(const struct sl_importer *im);
 
-/* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP, -EINVAL with size_refused. */
+/* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP, -E2BIG or -ERANGE, -EINVAL with
+ * size_refused. */
 int sl_import_inputs(struct sl_importer *im);
 int sl_import_outputs(struct sl_importer *im);
 
@@ -142,6 +144,9 @@ int sl_import_contents(struct sl_importer *im);
 /* canonical.c: one node. -ENOTSUP: names operator, domain, opset and node. */
 int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto);
 
+/* The operators of the model, whatever their inputs are, but for those that a branch of an If alone has. -ENOTSUP, -EBADMSG. */
+int sl_import_check_operators(struct sl_importer *im);
+
 /* emit.c: a node into the graph: parameters absorbed, shapes inferred, folded if it is small and constant. */
 int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, const uint32_t *outputs);
 
@@ -177,8 +182,13 @@ int sl_onnx_word(struct sl_importer *im, const struct sl_onnx_node *node, const 
 int sl_import_refuse(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 /* -EDOM in the same form: the node is something else for some batch sizes, and no graph with an open batch can say so. */
 int sl_import_wants_batch(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
-/* -EBADMSG in the same form. */
+/* -EBADMSG in the same form: whatever the sizes of open dimensions are. */
 int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
+/* The same of what the dimensions of a value decide: sl_import_misfit_status(). */
+int sl_import_misfit(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
+
+/* ports.c: -ERANGE where open dimensions have been given sizes, which may be what does not fit; else @otherwise. */
+int sl_import_misfit_status(const struct sl_importer *im, int otherwise);
 
 /* resolve.c: shape arithmetic that depends on the batch alone becomes attributes that hold for any batch. */
 int sl_import_resolve(struct sl_importer *im);

@@ -48,7 +48,7 @@ static uint32_t per_feature(struct sl_expansion *x, const char *name, uint32_t v
         if (!n)
                 return SL_VALUE_NONE;
         if (n != 1 && (int64_t)n != last_dim(x, value))
-                sl_expand_wrong(x, "a list has neither one number nor one for each feature");
+                sl_expand_misfit(x, "a list has neither one number nor one for each feature");
         return numbers(x, sl_expand_dtype(x, value), list, n);
 }
 
@@ -121,7 +121,7 @@ SL_ML(imputer)
         (void)draft;
         integers = sl_ml_ints(&x, "imputed_value_int64s", &n);
         if (integers && n != 1 && (int64_t)n != last_dim(&x, value))
-                sl_expand_wrong(&x, "a list has neither one number nor one for each feature");
+                sl_expand_misfit(&x, "a list has neither one number nor one for each feature");
         if (sl_dtype_is_float(dtype)) {
                 where.inputs[1] = per_feature(&x, "imputed_value_floats", value);
                 where.inputs[0] = is_missing(&x, value);

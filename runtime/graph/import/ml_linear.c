@@ -15,7 +15,7 @@ static uint32_t product(struct sl_expansion *x, uint32_t rows, size_t n)
 
         if (x->result == 0 &&
                 (!n || n > SL_TREE_TARGETS_MAX || features < 1 || n_coefficients % n || n_coefficients / n != (size_t)features))
-                sl_expand_wrong(x, "its coefficients are not one for each feature and row");
+                sl_expand_misfit(x, "its coefficients are not one for each feature and row");
         if (x->result == 0 && n_intercepts && n_intercepts != n)
                 sl_expand_wrong(x, "its intercepts are not one for each row of coefficients");
         draft.inputs[1] = sl_ml_constant(x, SL_DTYPE_F32, coefficients, (int64_t[]){(int64_t)n, features}, 2);

@@ -62,7 +62,7 @@ static uint32_t kernel_of(struct sl_expansion *x, const struct machine *m)
         uint32_t vectors, k;
 
         if (x->result == 0 && m->n_vector_elements != (uint64_t)m->n_vectors * (uint64_t)m->features)
-                sl_expand_wrong(x, "its support vectors are not as long as a row");
+                sl_expand_misfit(x, "its support vectors are not as long as a row");
         vectors = sl_ml_constant(x, SL_DTYPE_F32, m->vectors, (int64_t[]){m->n_vectors, m->features}, 2);
         if (m->kernel == KERNEL_RBF) {
                 k = sl_expand_binary(x, SL_OP_SQUARED_DISTANCE, m->rows, vectors);
@@ -208,7 +208,7 @@ static void by_features(struct sl_expansion *x, const struct machine *m, const s
         if (n < 2)
                 sl_expand_refuse(x, "it has one label");
         if (x->result == 0 && m->n_coefficients != (uint64_t)n * (uint64_t)m->features)
-                sl_expand_wrong(x, "its coefficients are not one for each feature and class");
+                sl_expand_misfit(x, "its coefficients are not one for each feature and class");
         coefficients = sl_ml_constant(x, SL_DTYPE_F32, m->coefficients, (int64_t[]){n, m->features}, 2);
         scores = product(x, m->rows, coefficients, sl_ml_vector(x, SL_DTYPE_F32, m->rho, m->n_rho ? 1 : 0), true);
         sl_ml_classify(x, scores, classes);

@@ -63,7 +63,9 @@ static int read_dim(struct sl_importer *im, const char *input, uint32_t index, c
         size = sl_dim_sizes_find(im->sizes, sl_symbol_name(parameter, input, index, name));
         if (!size && (index > 0 || (*batch && strcmp(*batch, parameter))))
                 return refuse_open(im, input, index, name);
-        if (!size)
+        if (size)
+                im->sized = true;
+        else
                 *batch = parameter;
         *ret_dim = size ? size : SL_DIM_BATCH;
         return 0;
@@ -180,8 +182,8 @@ static int import_input(struct sl_importer *im, size_t index, const char **batch
         if (result < 0)
                 return result;
         if (sl_graph_least_bytes(&tensor) > im->limits->tensor_bytes)
-                return sl_error_set(
-                        im->error, E2BIG, "input \"%s\" is larger than %" PRIu64 " bytes", info->name, im->limits->tensor_bytes);
+                return sl_error_set(im->error, -sl_import_misfit_status(im, -E2BIG),
+                        "input \"%s\" is larger than %" PRIu64 " bytes", info->name, im->limits->tensor_bytes);
         return sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
 }
 
@@ -211,6 +213,11 @@ bool sl_import_has_batch(const struct sl_importer *im)
         while (im->outer)
                 im = im->outer;
         return sl_graph_has_batch(im->graph);
+}
+
+int sl_import_misfit_status(const struct sl_importer *im, int otherwise)
+{
+        return im->sized ? -ERANGE : otherwise;
 }
 
 /* What a branch made in place of its If has another name there. */

@@ -156,7 +156,7 @@ static int split(struct sl_importer *im, const struct sl_onnx_node *node)
                 start += size;
         }
         if (result == 0 && dim >= 0 && (parts.sizes ? start != dim : start < dim || start - dim > parts.each))
-                return sl_import_wrong(im, node, "its parts do not add up to the dimension");
+                return sl_import_misfit(im, node, "its parts do not add up to the dimension");
         return result;
 }
 

@@ -698,6 +698,14 @@ uint64_t sl_load_waits_since(const struct sl_load *load)
         return starts || sl_load_has_no_plan(load) ? load->waits_ns : UINT64_MAX;
 }
 
+/* Sizes that contradict each other, or are more than a limit allows, are the doing of whoever asked for them. */
+static int status_of(const struct sl_load *load, int r)
+{
+        if (r == -ENOMEM)
+                return r;
+        return load->options.sized && (r == -ERANGE || r == -E2BIG) ? -EINVAL : -EIO;
+}
+
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 {
         int r = advance_plan(load, error);
@@ -705,7 +713,7 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
         if (load->state == SL_LOAD_STARTING && r == 0)
                 r = advance_workers(load, error);
         if (r < 0) {
-                load->status = r == -ENOMEM ? -ENOMEM : -EIO;
+                load->status = status_of(load, r);
                 load->state = SL_LOAD_FAILED;
         }
         return load->state;

@@ -81,7 +81,8 @@ uint64_t sl_load_waits_since(const struct sl_load *load);
 /* Goes as far as it can without waiting. The text says why it FAILED. */
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error);
 
-/* FAILED: -ENOMEM when memory was too short for it, which may be better later; else -EIO. */
+/* FAILED: -ENOMEM when memory was too short for it, which may be better later; -EINVAL the sizes do not suit the model or its limits;
+ * else -EIO. */
 int sl_load_status(const struct sl_load *load);
 
 /* It had to be compiled: the cache has not had it. */

@@ -26,11 +26,9 @@
 /* What takes longer is not worth the wait: the next one stands alone. */
 #define BASE_WAIT_NS (3 * SL_NS_PER_SECOND)
 
-/* A model that cannot have these sizes never will; @keep: say so again to who asks again. */
 void sl_sizes_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes, int status, bool keep, const char *why)
 {
-        struct sl_command command = {
-                .kind = SL_COMMAND_SHAPE_FAILED, .index = open, .status = keep ? -EINVAL : status, .keep = keep};
+        struct sl_command command = {.kind = SL_COMMAND_SHAPE_FAILED, .index = open, .status = status, .keep = keep};
 
         memcpy(command.sizes, sizes, sizeof(command.sizes));
         snprintf(command.why, sizeof(command.why), "%.*s", (int)sizeof(command.why) - 1, why);

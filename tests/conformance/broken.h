@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A case as a model that cannot be served: dimensions of its inputs are open, as exporters leave them, and one of its nodes has an
+ * operator that nobody knows. What its outputs are the file still says. One thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BROKEN_OPERATOR "Unheard"
+
+enum broken_form {
+        BROKEN_BATCH, /* what leads each input is open, and the same */
+        BROKEN_ALL,   /* every dimension is open, and another one */
+        N_BROKEN_FORMS,
+};
+
+/* @at: which of its nodes, counted around. Return: the file, which the caller frees; NULL: no model there, or nothing to open. */
+uint8_t *broken_case(const char *folder, enum broken_form form, uint32_t at, size_t *ret_bytes);
