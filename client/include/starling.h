@@ -515,7 +515,8 @@ STARLING_API int starling_queue_fd(struct starling_queue *queue);
 /**
  * starling_queue_arm() - make the descriptor tell of the next completion
  *
- * Lasts until the next poll, wait or infer of this queue pair.
+ * Lasts until the next poll, wait or infer of this queue pair. With nothing in flight it is armed for what is submitted afterwards:
+ * a loop that waits for nothing else looks at starling_queue_in_flight() first, or waits until somebody submits.
  *
  * Return: 0 armed; 1 there is something to reap already; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL
  * starling_queue_fd() was not called; -ECHILD

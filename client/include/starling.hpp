@@ -21,6 +21,10 @@
 #ifndef STARLING_HPP
 #define STARLING_HPP
 
+#if __cplusplus <= 201703L
+#error "starling.hpp wants C++20 (-std=c++20); starling.h is for C++11 and later"
+#else
+
 #include "starling.h"
 
 #include <algorithm>
@@ -463,4 +467,5 @@ class client
 
 } // namespace starling
 
+#endif
 #endif

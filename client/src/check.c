@@ -72,12 +72,34 @@ __attribute__((cold, noinline)) static int refuse_shape(const struct place *plac
         return refuse(place, "wants %s, got %s", wants.text, got.text);
 }
 
+static bool begins_elsewhere(const struct place *place, const struct starling_tensor *tensor)
+{
+        uint16_t region;
+        uint64_t offset;
+
+        return !sl_region_locate(place->queue->client, tensor->data, 1, &region, &offset);
+}
+
 __attribute__((cold, noinline)) static int refuse_memory(
         const struct place *place, const struct starling_tensor *tensor, uint64_t bytes)
 {
+        if (begins_elsewhere(place, tensor))
+                return refuse(place, "its data at %p is not in the arena of this client: starling_alloc() gives memory there",
+                        tensor->data);
         if ((uintptr_t)tensor->data % STARLING_ALIGNMENT)
                 return refuse(place, "its data at %p is not aligned to %d bytes", tensor->data, STARLING_ALIGNMENT);
         return refuse(place, "%" PRIu64 " bytes at %p do not lie in the arena of this client", bytes, tensor->data);
+}
+
+/* Memory from elsewhere is what is wrong with a tensor, whatever else is. */
+__attribute__((cold, noinline)) static int refuse_bytes(
+        const struct place *place, const struct starling_tensor *tensor, uint64_t bytes)
+{
+        if (begins_elsewhere(place, tensor))
+                return refuse_memory(place, tensor, bytes);
+        if (tensor->bytes == 0)
+                return refuse(place, "its buffer has no bytes");
+        return refuse(place, "its shape takes %" PRIu64 " bytes, its buffer has %" PRIu64, bytes, tensor->bytes);
 }
 
 __attribute__((cold, noinline)) static int refuse_model(struct starling_queue *queue, const struct starling_model *model)
@@ -159,7 +181,7 @@ static int check_input(
         if (!suits(tensor, port, &bytes))
                 return refuse_shape(place, tensor);
         if (tensor->bytes < bytes)
-                return refuse(place, "its shape takes %" PRIu64 " bytes, its buffer has %" PRIu64, bytes, tensor->bytes);
+                return refuse_bytes(place, tensor, bytes);
         if (port->batch_axis >= 0) {
                 uint32_t got = tensor->dims[port->batch_axis];
 
@@ -182,7 +204,7 @@ static int check_output(
         if (tensor->dtype != port->dtype)
                 return refuse(place, "is %s, got %s", sl_dtype_name(port->dtype), sl_dtype_name(tensor->dtype));
         if (tensor->bytes == 0)
-                return refuse(place, "its buffer has no bytes");
+                return refuse_bytes(place, tensor, 0);
         for (uint32_t i = 0; i < port->rank; i++)
                 descriptor->dims[i] = port->dims[i] >= 0 ? (uint32_t)port->dims[i] : (int32_t)i == port->batch_axis ? samples : 0;
         return locate(place, tensor, tensor->bytes, descriptor);

@@ -326,11 +326,34 @@ Test(request, memory_outside_the_arena_is_refused)
 
         world_enter(&w);
         echo_prepare(&w, 10, &e);
-        e.input.data = elsewhere;
-        expect_refused(&w, &e.request, EINVAL, "160 bytes at");
-        expect_refused(&w, &e.request, EINVAL, "do not lie in the arena of this client");
+        for (size_t shift = 0; shift < 2; shift++)
+                for (e.input.bytes = 0; e.input.bytes <= 160; e.input.bytes += 160) {
+                        char text[160];
+
+                        e.input.data = elsewhere + shift;
+                        snprintf(text, sizeof(text),
+                                "model \"echo\": input \"x\": its data at %p is not in the arena of this client: starling_alloc() "
+                                "gives memory there",
+                                e.input.data);
+                        expect_refused(&w, &e.request, EINVAL, text);
+                }
         e.input.data = NULL;
-        expect_refused(&w, &e.request, EINVAL, "do not lie in the arena");
+        expect_refused(&w, &e.request, EINVAL, "is not in the arena of this client");
+        world_leave(&w);
+}
+
+Test(request, an_output_outside_the_arena_is_refused_by_its_name)
+{
+        struct world w;
+        struct echo e;
+        static float elsewhere[64];
+
+        world_enter(&w);
+        echo_prepare(&w, 10, &e);
+        e.output.data = elsewhere;
+        expect_refused(&w, &e.request, EINVAL, "model \"echo\": output \"y\": its data at ");
+        e.output.bytes = 0;
+        expect_refused(&w, &e.request, EINVAL, "is not in the arena of this client: starling_alloc()");
         world_leave(&w);
 }
 

@@ -240,6 +240,25 @@ Test(wait, an_event_loop_sees_every_completion)
         world_leave(&w);
 }
 
+Test(wait, an_event_loop_may_arm_before_anything_is_in_flight)
+{
+        struct world w;
+        struct starling_completion c;
+
+        world_enter(&w);
+        int fd = starling_queue_fd(w.queue);
+
+        for (int i = 0; i < 5; i++) {
+                cr_assert_eq(starling_queue_in_flight(w.queue), 0);
+                cr_assert_eq(starling_queue_arm(w.queue), 0);
+                cr_assert_not(readable(fd, 0));
+                submit_noops(&w, 1, 0);
+                cr_assert(readable(fd, 10000), "armed, and not told of what was submitted behind it");
+                eventually(starling_poll(w.queue, &c, 1) == 1);
+        }
+        world_leave(&w);
+}
+
 /* infer() puts the completions of others aside: they are there, though no descriptor will tell. */
 Test(wait, an_event_loop_does_not_wait_for_what_was_put_aside)
 {
