@@ -319,3 +319,29 @@ Test(reload, a_model_that_is_not_supported_is_counted_and_says_why_when_it_is_op
                         strstr(error.text, unsupported[i].cause), "\"%s\" is not in \"%s\"", unsupported[i].cause, error.text);
         }
 }
+
+/* They have no versions, which costs nothing. */
+static void add_empty_models(uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                char path[192];
+
+                snprintf(path, sizeof(path), "%s/empty-%03u", world.repository, i);
+                cr_assert_eq(mkdir(path, 0755), 0);
+        }
+}
+
+/* densenet, 255 that are empty; the others, four networks and their ensemble among them, come too late. */
+Test(reload, names_beyond_those_that_a_runtime_has_are_counted_and_named)
+{
+        add_empty_models(300);
+        start();
+        world_expect_log(&world, "event=ready failed_models=305");
+        world_expect_log(&world, "event=models-left-out models=50 limit=256 ");
+        world_expect_log(&world, "names=\"empty-255, empty-256, ");
+        cr_expect_not_null(strstr(world_log(&world), ", lenet, mlp, mobilenet, resnet, digits\""), "%s", world_log(&world));
+        cr_expect(is_ready("densenet"));
+        kill(world.pid, SIGHUP);
+        cr_assert_eq(starling_admin_reload(admin, "densenet", NULL), 0);
+        cr_expect_eq(world_count_log(&world, "event=models-left-out models=50 limit=256 "), 2, "%s", world_log(&world));
+}

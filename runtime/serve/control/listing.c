@@ -11,7 +11,11 @@
 #include "serving.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#define LEFT_OUT_LINES 32
+#define LEFT_OUT_BYTES 768 /* of names in a line */
 
 int sl_listing_read(struct sl_registry *r, struct sl_listing *listing, struct sl_error *error)
 {
@@ -70,17 +74,69 @@ static void report_unwanted(struct sl_registry *r, const char *text)
                 r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields.text);
 }
 
-static void want_spec(struct sl_registry *r, const struct sl_model_spec *spec)
+/* Return: -ENOSPC the table has no room for the name; else 0. */
+static int want_spec(struct sl_registry *r, const struct sl_model_spec *spec)
 {
         struct sl_served *served;
         struct sl_error cause;
+        int result;
 
-        if (spec->refused) {
-                sl_names_refuse(r, spec);
-        } else if (sl_names_want(r, spec, false, &served, &cause) < 0) {
+        if (spec->refused)
+                return sl_names_refuse(r, spec);
+        result = sl_names_want(r, spec, false, &served, &cause);
+        if (result == -ENOSPC)
+                return result;
+        if (result < 0) {
                 report_unwanted(r, cause.text);
                 note_busy(sl_names_find(r, spec->name));
         }
+        return 0;
+}
+
+static bool is_meant(const struct sl_model_spec *spec, const char *plain)
+{
+        return !plain || sl_names_is_version(spec->name, plain);
+}
+
+static void log_left_out(struct sl_registry *r, const struct sl_fields *fields)
+{
+        if (r->options.runtime->log)
+                r->options.runtime->log(r->options.runtime->context, 1, "models-left-out", fields->text);
+}
+
+/* As many as go into a line. Return: how many of the specifications from @first on have been looked at. */
+static uint32_t report_names(struct sl_registry *r, const struct sl_listing *listing, const char *plain, uint32_t first)
+{
+        struct sl_fields fields = {0};
+        char names[LEFT_OUT_BYTES] = "";
+        uint32_t i = first;
+
+        for (size_t used = 0; i < listing->n; i++) {
+                const char *name = listing->specs[i].name;
+
+                if (!is_meant(&listing->specs[i], plain) || sl_names_find(r, name))
+                        continue;
+                if (used && used + strlen(name) + 3 > sizeof(names))
+                        break;
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", name);
+        }
+        sl_fields_add(&fields, "names", names);
+        log_left_out(r, &fields);
+        return i;
+}
+
+/* Names for which the table has no room: how many, then which, in as many lines as a reader bears. */
+static void report_left_out(struct sl_registry *r, const struct sl_listing *listing, const char *plain, uint32_t n)
+{
+        struct sl_fields fields = {0};
+        uint32_t at = 0;
+
+        sl_fields_add_number(&fields, "models", n);
+        sl_fields_add_number(&fields, "limit", SL_CATALOGUE_MODELS);
+        sl_fields_add(&fields, "cause", "a runtime has no more names: say under \"models\" of its configuration which it is to serve");
+        log_left_out(r, &fields);
+        for (uint32_t line = 0; line < LEFT_OUT_LINES && at < listing->n; line++)
+                at = report_names(r, listing, plain, at);
 }
 
 /* Before anything was made for it. */
@@ -106,9 +162,15 @@ static void remove_gone(struct sl_registry *r, struct sl_served *served)
 
 void sl_listing_follow(struct sl_registry *r, const struct sl_listing *listing, const char *plain)
 {
+        uint32_t n_left_out = 0;
+
         for (uint32_t i = 0; i < listing->n; i++)
-                if (!plain || sl_names_is_version(listing->specs[i].name, plain))
-                        want_spec(r, &listing->specs[i]);
+                if (is_meant(&listing->specs[i], plain))
+                        n_left_out += want_spec(r, &listing->specs[i]) < 0;
+        if (!plain)
+                r->n_left_out = n_left_out;
+        if (n_left_out)
+                report_left_out(r, listing, plain, n_left_out);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if ((!plain || sl_names_is_version(r->served[i].own.name, plain)) && is_gone(&r->served[i], listing))
                         remove_gone(r, &r->served[i]);
@@ -132,7 +194,7 @@ static void catch_up(struct sl_registry *r, struct sl_served *served, const stru
         const struct sl_model_spec *spec = sl_listing_find(listing, served->own.name);
 
         if (spec && !spec->refused)
-                want_spec(r, spec);
+                (void)want_spec(r, spec); /* it has a place */
         else if (is_gone(served, listing))
                 remove_gone(r, served);
 }

@@ -170,19 +170,22 @@ int sl_names_want(
         return want(r, &allotted, again, ret_served, error);
 }
 
-void sl_names_refuse(struct sl_registry *r, const struct sl_model_spec *spec)
+int sl_names_refuse(struct sl_registry *r, const struct sl_model_spec *spec)
 {
         struct sl_served *served = sl_names_find(r, spec->name);
 
         if (!served)
                 served = find_free(r);
-        if (!served || (served->state != SL_SERVED_NONE && served->state != SL_SERVED_FAILED))
-                return;
+        if (!served)
+                return -ENOSPC;
+        if (served->state != SL_SERVED_NONE && served->state != SL_SERVED_FAILED)
+                return 0;
         served->state = SL_SERVED_FAILED;
         sl_own_spec_copy(&served->own, spec);
         snprintf(served->why, sizeof(served->why), "%s", spec->refused);
         served->own.spec.refused = served->why;
         sl_served_publish(r->options.catalogue, served);
+        return 0;
 }
 
 void sl_names_drain(struct sl_registry *r, struct sl_served *served)

@@ -46,8 +46,9 @@ struct sl_served *sl_names_find(struct sl_registry *registry, const char *name);
 int sl_names_want(struct sl_registry *registry, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served,
         struct sl_error *error);
 
-/* What the repository has of that name cannot be served: FAILED, with the cause, unless something serves or is on its way. */
-void sl_names_refuse(struct sl_registry *registry, const struct sl_model_spec *spec);
+/* What the repository has of that name cannot be served: FAILED, with the cause, unless something serves or is on its way. Return: 0;
+ * -ENOSPC. */
+int sl_names_refuse(struct sl_registry *registry, const struct sl_model_spec *spec);
 
 /* It takes no more requests, and goes when the last has ended. */
 void sl_names_drain(struct sl_registry *registry, struct sl_served *served);

@@ -254,7 +254,7 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
 {
         bool busy = false;
 
-        *ret_failed = 0;
+        *ret_failed = r->n_left_out;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 const struct sl_served *served = &r->served[i];
 

@@ -88,7 +88,7 @@ bool sl_registry_owns(uint64_t token);
 /* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, WORKER_GONE, BLOCKS_GONE, MARKED, SHAPE_WANTED, SHAPE_UNWANTED. */
 void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);
 
-/* True while anything is waiting or loading. @ret_failed: names that are FAILED. */
+/* True while anything is waiting or loading. @ret_failed: names that are FAILED, or had no place. */
 bool sl_registry_busy(const struct sl_registry *registry, uint32_t *ret_failed);
 
 /* True when @name is there, and FAILED. */

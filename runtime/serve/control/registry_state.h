@@ -33,6 +33,7 @@ struct sl_registry {
         struct sl_served served[SL_CATALOGUE_MODELS];
         uint32_t loads;        /* under way, without those aside */
         uint32_t load_numbers; /* given so far */
+        uint32_t n_left_out;   /* names of the repository for which the table had no room when it was last read */
         uint64_t load_turn;    /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;
         struct sl_bundles bundles;  /* of models that share workers */
