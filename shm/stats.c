@@ -27,8 +27,12 @@
 
 #define COUNT_MAX 65536u
 
-/* How long a runtime that was killed may keep its lock: the kernel gives back all of its memory first. */
+/*
+ * How long a runtime that was killed may keep its lock, as the kernel gives back all of its memory first, or one that was told to
+ * end may take for that; and how long one that was told so just now may take to say it.
+ */
 #define ENDING_NS (10 * SL_NS_PER_SECOND)
+#define TOLD_NS   (SL_NS_PER_SECOND / 2)
 
 static const size_t strides[SL_STATS_SECTIONS_N] = {
 #define X(id, type, title) [SL_STATS_##id] = sizeof(type),
@@ -225,7 +229,7 @@ static struct sl_stats *new_stats(const struct sl_stats_options *options)
         return stats;
 }
 
-static bool owner_is_ending(const char *name, const char *directory)
+static bool owner_is_ending(const char *name, const char *directory, bool may_be_told)
 {
         struct sl_stats_header header;
         struct sl_stats_view *view;
@@ -235,21 +239,42 @@ static bool owner_is_ending(const char *name, const char *directory)
                 return r == -ENOENT;
         sl_stats_read_header(view, &header);
         sl_stats_close(view);
-        return sl_claim_owner_is_ending(header.pid);
+        return may_be_told || atomic_load_explicit(&header.state, memory_order_relaxed) >= SL_RUNTIME_STOPPING ||
+               sl_claim_owner_is_ending(header.pid);
+}
+
+/* Whoever has the name may give it up soon: looks again after a while. False: there is nothing to wait for any more. */
+static bool wait_for_end(const char *name, const char *directory, uint64_t begun_ns)
+{
+        const struct timespec pause = {.tv_nsec = 5 * SL_NS_PER_MS};
+        uint64_t waited_ns = sl_clock_ns() - begun_ns;
+
+        if (waited_ns >= ENDING_NS || !owner_is_ending(name, directory, waited_ns < TOLD_NS))
+                return false;
+        nanosleep(&pause, NULL);
+        return true;
 }
 
 static int claim(struct sl_stats *stats, const char *name, struct sl_error *error)
 {
-        const struct timespec pause = {.tv_nsec = 5 * SL_NS_PER_MS};
-        uint64_t until_ns = sl_clock_ns() + ENDING_NS;
+        uint64_t begun_ns = sl_clock_ns();
+        int r;
 
-        for (;;) {
-                int r = sl_claim_create(stats->directory, stats->file, &stats->has_replaced, &stats->fd, error);
+        do
+                r = sl_claim_create(stats->directory, stats->file, &stats->has_replaced, &stats->fd, error);
+        while (r == -EADDRINUSE && wait_for_end(name, stats->directory, begun_ns));
+        return r;
+}
 
-                if (r != -EADDRINUSE || sl_clock_ns() >= until_ns || !owner_is_ending(name, stats->directory))
-                        return r;
-                nanosleep(&pause, NULL);
-        }
+bool sl_stats_stays_claimed(const char *name, const char *directory)
+{
+        uint64_t begun_ns = sl_clock_ns();
+        bool claimed;
+
+        do
+                claimed = sl_stats_is_claimed(name, directory);
+        while (claimed && wait_for_end(name, directory, begun_ns));
+        return claimed;
 }
 
 const char *sl_stats_path(const struct sl_stats *stats)

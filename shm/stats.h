@@ -32,7 +32,7 @@ struct sl_stats_options {
 /*
  * Creates the page, or replaces the one that a dead runtime of this name left behind. The text names path and bytes. Return: 0, or
  *   -EINVAL      the name, or no room for the sections in so few bytes
- *   -EADDRINUSE  a runtime of this name lives; one that was killed just now is waited for
+ *   -EADDRINUSE  a runtime of this name lives; one that was killed or told to end just now is waited for, up to 10 s
  *   -EPERM       the path is a symbolic link, no regular file, or somebody else's
  *   -ENOSPC      the file system is full
  *   -ENOMEM, -errno
@@ -51,6 +51,9 @@ int sl_stats_guarded(const struct sl_stats *stats);
 
 /* True when a living runtime's page @name lies in @directory. */
 bool sl_stats_is_claimed(const char *name, const char *directory);
+
+/* The same, after one that was killed or told to end just now was waited for, as sl_stats_create() does. */
+bool sl_stats_stays_claimed(const char *name, const char *directory);
 
 /* Removes the file. NULL is fine. */
 struct sl_stats *sl_stats_free(struct sl_stats *stats);

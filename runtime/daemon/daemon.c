@@ -17,6 +17,7 @@
 #include "memory_room.h"
 #include "notify.h"
 #include "plan_cache.h"
+#include "process_limits.h"
 #include "repository.h"
 #include "runtime.h"
 #include "topology.h"
@@ -24,13 +25,13 @@
 #include "zygote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <numa.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -292,16 +293,21 @@ static int take_signals(struct daemon *daemon, struct sl_error *error)
         return daemon->signals < 0 ? sl_error_set(error, errno, "signalfd: %s", strerrordesc_np(errno)) : 0;
 }
 
-/* Nobody of another user may look into this process, and it may have as many fds as the system grants. */
+/* Nobody of another user may look into this process, and it may have as much as the system grants. */
 static void harden(void)
 {
-        struct rlimit limit;
-
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                setrlimit(RLIMIT_NOFILE, &limit);
-        }
+        sl_process_limits_raise();
+}
+
+static int check_limits(const struct daemon *daemon, struct sl_error *error)
+{
+        uint64_t stats_bytes = daemon->config->stats_bytes;
+        uint64_t staging_bytes = daemon->config->staging_bytes ? daemon->config->staging_bytes : STAGING_BYTES;
+        bool staging = staging_bytes > stats_bytes;
+
+        return sl_process_limits_check(
+                staging ? staging_bytes : stats_bytes, staging ? "limits.staging_bytes" : "limits.stats_bytes", error);
 }
 
 static const char *name_of(const struct daemon *daemon)
@@ -327,8 +333,12 @@ static int find_socket(struct daemon *daemon, struct sl_error *error)
 
         char *slash = strrchr(path, '/');
         *slash = 0;
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
-                result = sl_error_set(error, errno, "socket folder \"%s\": %s", path, strerrordesc_np(errno));
+        if ((mkdir(path, 0755) < 0 && errno != EEXIST) || faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
+                result = sl_error_set(error, errno,
+                        "socket folder \"%s\": %s: set socket_dir, $STARLING_SOCKET_DIR or $XDG_RUNTIME_DIR to one that user %u "
+                        "may "
+                        "write to",
+                        path, strerrordesc_np(errno), geteuid());
         *slash = '/';
         return result;
 }
@@ -603,6 +613,8 @@ static int run(struct daemon *daemon, struct sl_error *error)
                 watch_self(daemon);
         if (result == 0)
                 result = load_all(daemon, &n_failed, error);
+        if (result == 0 && !daemon->stopping)
+                result = sl_process_limits_check_descriptors(error);
         /* Whoever can attach can infer: the socket appears when the models are ready. */
         if (result == 0 && !daemon->stopping)
                 result = sl_runtime_listen(daemon->runtime, error);
@@ -692,6 +704,8 @@ static int start(struct daemon *daemon, struct sl_error *error)
                 result = take_signals(daemon, error);
         if (result == 0) /* whoever has read it may send a signal */
                 log_start(daemon);
+        if (result == 0)
+                result = check_limits(daemon, error);
         if (result == 0)
                 result = find_socket(daemon, error);
         if (result == 0)

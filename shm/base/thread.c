@@ -3,10 +3,14 @@
 
 #include <signal.h>
 
+#define STACK_BYTES (8u << 20)
+
 /* A failure so far is handed on. The attributes are gone behind it. */
 static int start(
         int r, pthread_attr_t *attributes, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread)
 {
+        if (!r)
+                r = pthread_attr_setstacksize(attributes, STACK_BYTES);
         if (!r)
                 r = pthread_create(ret_thread, attributes, main, argument);
         pthread_attr_destroy(attributes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that has a name and what else it needs from its first instruction on.
+ * A thread that has a name and what else it needs from its first instruction on; its stack is 8 MiB, whatever RLIMIT_STACK says.
  */
 #pragma once
 

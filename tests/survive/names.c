@@ -150,6 +150,27 @@ Test(names, a_start_right_after_a_kill_takes_over_with_one_line, .timeout = 60)
         world_free(&world);
 }
 
+/* It has its signal, and may still serve when the next one starts. */
+Test(names, a_start_right_after_a_signal_to_end_waits_for_the_end, .timeout = 60)
+{
+        struct world world;
+
+        prepare(&world, "");
+        world_start(&world);
+        for (int i = 0; i < RESTARTS; i++) {
+                pid_t ended = world.pid;
+                int status = 0;
+
+                kill(ended, SIGTERM);
+                world_launch(&world);
+                world_expect_ready(&world);
+                cr_assert_eq(waitpid(ended, &status, 0), ended);
+                cr_expect_eq(status, 0, "wait status %#x", status);
+        }
+        world_stop(&world);
+        world_free(&world);
+}
+
 /* ---- the socket ---- */
 
 static void be_private(void *context)

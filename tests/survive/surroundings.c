@@ -5,10 +5,11 @@
  */
 #include "honest.h"
 #include "stats.h"
-#include "world.h"
+#include "users.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -19,6 +20,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,32 +52,198 @@ Test(surroundings, a_wrong_configuration_is_named_by_file_line_and_key, .timeout
 
 /* ---- a system that is full ---- */
 
-static void fill_shared_memory(void *context)
+static void mount_at(const char *path, const char *options, unsigned long flags)
 {
-        (void)context;
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=64k") < 0)
+                mount("tmpfs", path, "tmpfs", flags, options) < 0)
                 _exit(125);
 }
 
-Test(surroundings, a_full_shared_memory_ends_the_start_with_one_error, .timeout = 60)
+static void fill_shared_memory(void *context)
+{
+        (void)context;
+        mount_at("/dev/shm", "size=64k", 0);
+}
+
+static void protect_shared_memory(void *context)
+{
+        (void)context;
+        mount_at("/dev/shm", "", MS_RDONLY);
+}
+
+/* A /dev with nothing but what every program needs. */
+static void remove_shared_memory(void *context)
+{
+        const struct world *world = context;
+        char path[128], null[160];
+
+        snprintf(path, sizeof(path), "%s/dev", world->folder);
+        snprintf(null, sizeof(null), "%s/null", path);
+        mkdir(path, 0755);
+        mount_at(path, "", 0);
+        int fd = open(null, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (fd < 0 || mount("/dev/null", null, NULL, MS_BIND, NULL) < 0 || mount(path, "/dev", NULL, MS_MOVE, NULL) < 0)
+                _exit(125);
+        close(fd);
+}
+
+static void expect_page_beside_socket(struct world *world, const char *cause)
+{
+        struct sl_stats_header header;
+        struct sl_stats_view *view;
+
+        cr_expect_eq(world_count_log(world, "event=stats-page-elsewhere"), 1, "%s", world_log(world));
+        cr_expect_not_null(strstr(world_log(world), cause), "no \"%s\" in: %s", cause, world_log(world));
+        setenv("STARLING_SOCKET_DIR", world->folder, 1);
+        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        sl_stats_read_header(view, &header);
+        cr_expect_eq(header.pid, (uint32_t)world->pid);
+        sl_stats_close(view);
+        unsetenv("STARLING_SOCKET_DIR");
+}
+
+Test(surroundings, where_dev_shm_cannot_have_the_stats_page_it_lies_beside_the_socket, .timeout = 60)
+{
+        static const struct {
+                void (*before_exec)(void *context);
+                const char *cause;
+        } cases[] = {
+                {fill_shared_memory, "No space left"},
+                {protect_shared_memory, "Read-only file system"},
+                {remove_shared_memory, "No such file or directory"},
+        };
+
+        if (geteuid() != 0)
+                cr_skip_test("only root can mount another /dev/shm");
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct honest *honest;
+                struct world world;
+
+                world_init(&world);
+                world_configure(&world, "models: [lenet]\n");
+                world.before_exec = cases[i].before_exec;
+                world.context = &world;
+                world_launch(&world);
+                world_expect_log(&world, "event=ready ");
+                expect_page_beside_socket(&world, cases[i].cause);
+                honest = honest_start(&world, "lenet");
+                honest_expect_progress(honest, 10);
+                honest_stop(honest);
+                world_stop(&world);
+                world_free(&world);
+        }
+}
+
+/* ---- limits of the process ---- */
+
+static void set_limit(void *context)
+{
+        const struct limit {
+                int resource;
+                rlim_t value;
+        } *limit = context;
+        const struct rlimit both = {limit->value, limit->value};
+
+        setrlimit((__rlimit_resource_t)limit->resource, &both);
+}
+
+Test(surroundings, a_limit_of_the_process_that_is_too_low_is_named_with_value_and_need, .timeout = 60)
+{
+        static const struct {
+                struct {
+                        int resource;
+                        rlim_t value;
+                } limit;
+                const char *text;
+        } cases[] = {
+                {{RLIMIT_NOFILE, 20}, "RLIMIT_NOFILE is 20 descriptors (ulimit -n): a runtime needs at least 48"},
+                {{RLIMIT_STACK, 65536}, "RLIMIT_STACK is 65536 bytes (ulimit -s): a runtime needs at least 262144"},
+                {{RLIMIT_FSIZE, 1 << 20},
+                        "RLIMIT_FSIZE is 1048576 bytes (ulimit -f): limits.staging_bytes needs at least 67108864"},
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct world world;
+
+                world_init(&world);
+                world_configure(&world, "models: [lenet]\n");
+                world.before_exec = set_limit;
+                world.context = (void *)&cases[i].limit;
+                world_launch(&world);
+                int status = world_wait(&world);
+                cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&world));
+                cr_expect_not_null(strstr(world_log(&world), cases[i].text), "%s", world_log(&world));
+                cr_expect_eq(world_count_log(&world, "\n"), 2, "more than the start and the cause: %s", world_log(&world));
+                world_expect_nothing_left(&world, false);
+                world_free(&world);
+        }
+}
+
+/* Soft limits are the shell's habit; the hard ones are meant. */
+static void set_soft_limits(void *context)
+{
+        static const int resources[] = {RLIMIT_NOFILE, RLIMIT_STACK, RLIMIT_FSIZE};
+
+        (void)context;
+        for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+                struct rlimit limit;
+
+                getrlimit((__rlimit_resource_t)resources[i], &limit);
+                limit.rlim_cur = resources[i] == RLIMIT_NOFILE ? 20 : 65536;
+                setrlimit((__rlimit_resource_t)resources[i], &limit);
+        }
+}
+
+static void set_small_stack(void *context)
+{
+        const struct rlimit stack = {256 << 10, 256 << 10};
+
+        (void)context;
+        setrlimit(RLIMIT_STACK, &stack);
+}
+
+static void expect_service(void (*before_exec)(void *context))
+{
+        struct honest *honest;
+        struct world world;
+
+        world_init_compiling(&world);
+        world_configure(&world, "models: [densenet]\n");
+        world.before_exec = before_exec;
+        world_start(&world);
+        honest = honest_start(&world, "densenet");
+        honest_expect_progress(honest, 5);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(surroundings, soft_limits_are_raised_to_the_hard_ones, .timeout = 60)
+{
+        expect_service(set_soft_limits);
+}
+
+Test(surroundings, threads_have_stacks_of_their_own_size, .timeout = 60)
+{
+        if (WORLD_SLOW)
+                cr_skip_test("sanitizers need more of the main thread's stack");
+        expect_service(set_small_stack);
+}
+
+Test(surroundings, a_socket_folder_that_cannot_be_written_to_is_named_with_what_to_set, .timeout = 60)
 {
         struct world world;
 
-        if (geteuid() != 0)
-                cr_skip_test("only root can mount a small /dev/shm");
-        world_init_compiling(&world);
+        users_need_root();
+        world_init(&world);
+        world_move_to_user(&world, RUNTIME_UID, "lenet");
         world_configure(&world, "models: [lenet]\n");
-        world.before_exec = fill_shared_memory;
+        cr_assert_eq(chmod(world.folder, 0755), 0);
         world_launch(&world);
         int status = world_wait(&world);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 125) {
-                world_free(&world);
-                cr_skip_test("mount namespaces are denied here");
-        }
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&world));
-        cr_expect_not_null(strstr(world_log(&world), "/dev/shm/starling."), "%s", world_log(&world));
-        cr_expect_not_null(strstr(world_log(&world), "No space left"), "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "Permission denied: set socket_dir, $STARLING_SOCKET_DIR or $XDG_RUNTIME_DIR"),
+                "%s", world_log(&world));
         world_expect_nothing_left(&world, false);
         world_free(&world);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -125,6 +126,7 @@ static void *reaper_run(void *argument)
 static int start_thread(struct sl_reaper *reaper)
 {
         struct sigaction nudge = {.sa_handler = ignore_nudge, .sa_flags = SA_RESTART};
+        cpu_set_t anywhere;
         sigset_t all, before;
         int r;
 
@@ -133,9 +135,10 @@ static int start_thread(struct sl_reaper *reaper)
         sigfillset(&all);
         sigdelset(&all, SIGURG);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&reaper->thread, NULL, reaper_run, reaper);
+        CPU_ZERO(&anywhere);
+        r = sl_thread_start(&anywhere, "sl-reaper", reaper_run, reaper, &reaper->thread);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return r;
+        return -r;
 }
 
 int sl_reaper_new(struct sl_reaper **ret_reaper, struct sl_error *error)

@@ -76,14 +76,26 @@ static int create_beside_socket(
         const struct place *place, const struct sl_error *cause, struct sl_stats **ret_stats, struct sl_error *error)
 {
         struct sl_fields fields = {0};
-        int r = create_guarded(place, place->folder, ret_stats, error);
+        struct sl_error own;
+        int r = create_guarded(place, place->folder, ret_stats, &own);
 
         if (r < 0)
-                return r;
+                return sl_error_set(error, -r, "%s; beside the socket: %s", cause->text, own.text);
         sl_fields_add(&fields, "path", sl_stats_path(*ret_stats));
         sl_fields_add(&fields, "cause", cause->text);
         log_fields(place, "stats-page-elsewhere", &fields);
         return 0;
+}
+
+/* The usual place is somebody else's, is not there, cannot be written to, or is full: the name is as free as before. */
+static bool has_no_room(int r)
+{
+        static const int causes[] = {EPERM, EACCES, ENOENT, ENOTDIR, EROFS, ENOSPC, EDQUOT};
+
+        for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+                if (r == -causes[i])
+                        return true;
+        return false;
 }
 
 /* The page is also the claim on the name: one beside the socket counts as much as one in its usual place. */
@@ -92,11 +104,11 @@ static int create(const struct place *place, struct sl_stats **ret_stats, struct
         struct sl_error cause = {""};
         int r;
 
-        if (sl_stats_is_claimed(place->options->name, place->folder))
+        if (sl_stats_stays_claimed(place->options->name, place->folder))
                 return sl_error_set(error, EADDRINUSE, "stats page \"%s/starling.%s\": a runtime of this name is running",
                         place->folder, place->options->name);
         r = create_guarded(place, NULL, ret_stats, &cause);
-        if (r == -EPERM)
+        if (has_no_room(r))
                 return create_beside_socket(place, &cause, ret_stats, error);
         if (r < 0)
                 *error = cause;
