@@ -104,6 +104,8 @@ static struct MHD_Response *response_of(struct site_answer *answer)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type);
         MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
         MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+        MHD_add_response_header(response, "Content-Security-Policy", answer->policy);
+        MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
         if (answer->allow)
                 MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, answer->allow);
         return response;

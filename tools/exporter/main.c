@@ -9,6 +9,7 @@
 #include "base/value.h"
 #include "command_options.h"
 #include "exporter_calls.h"
+#include "history.h"
 #include "http_server.h"
 #include "landlock.h"
 #include "listen_address.h"
@@ -16,6 +17,7 @@
 #include "sandbox.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -41,6 +43,7 @@ static const struct option options[] = {EXPORTER_OPTIONS(OPTION_GETOPT){0}};
 struct exporter {
         const char *address;
         struct watch watches[RUNTIMES_MAX];
+        struct history *histories[RUNTIMES_MAX];
         struct site site;
         struct http_server *server;
         int listen_fd, signal_fd;
@@ -173,13 +176,20 @@ static int enter_sandbox(struct exporter *exporter, struct sl_error *error)
 
 /* ---- the loop ---- */
 
+static int turn_ms(struct exporter *exporter)
+{
+        int step_ms = site_step(&exporter->site);
+
+        return exporter->feed_ms >= 0 && exporter->feed_ms < step_ms ? exporter->feed_ms : step_ms;
+}
+
 /* A second signal cuts off what the first one lets end. */
 static void run_to_the_end(struct exporter *exporter)
 {
         struct signalfd_siginfo first;
         uint64_t until_ns;
 
-        while (!http_server_run(exporter->server, exporter->signal_fd, exporter->feed_ms))
+        while (!http_server_run(exporter->server, exporter->signal_fd, turn_ms(exporter)))
                 if (exporter->feed_ms >= 0)
                         sl_notify("WATCHDOG=1"); /* a little more often than asked for where requests come */
         sl_notify("STOPPING=1");
@@ -205,9 +215,24 @@ static int find_watchdog(void)
         return us < 1 ? 1 : us < INT_MAX ? (int)us : INT_MAX;
 }
 
+static int make_histories(struct exporter *exporter, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < exporter->site.n_watches; i++) {
+                exporter->histories[i] = history_new(HISTORY_MODELS_MAX / exporter->site.n_watches);
+                if (!exporter->histories[i])
+                        return sl_error_set(error, ENOMEM, "no memory");
+        }
+        exporter->site.histories = exporter->histories;
+        json_object_seed(0); /* from a file, which is out of reach later */
+        return 0;
+}
+
 static int serve(struct exporter *exporter, struct sl_error *error)
 {
-        int r;
+        int r = make_histories(exporter, error);
+
+        if (r < 0)
+                return r;
 
         exporter->signal_fd = catch_signals();
         if (exporter->signal_fd < 0)
@@ -245,8 +270,10 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = serve(exporter, &error);
         http_server_stop(exporter->server);
-        for (uint32_t i = 0; i < exporter->site.n_watches; i++)
+        for (uint32_t i = 0; i < exporter->site.n_watches; i++) {
+                history_free(exporter->histories[i]);
                 watch_deinit(&exporter->watches[i]);
+        }
         free(exporter);
         return r == 0 ? STATUS_OK : complain(r == -EINVAL ? STATUS_USAGE : STATUS_FAILED, error.text);
 }

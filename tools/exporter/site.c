@@ -2,12 +2,18 @@
 #include "site.h"
 
 #include "accept.h"
+#include "base/clock.h"
 #include "base/quote.h"
 #include "health.h"
+#include "history.h"
+#include "page_text.h"
+#include "snapshot_json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define JSON  "application/json"
 #define PLAIN "text/plain; charset=utf-8"
 #define HTML  "text/html; charset=utf-8"
 
@@ -70,33 +76,85 @@ static void answer_health(struct site *site, bool (*ask)(struct text *, const st
         answer->status = ask(&answer->body, site->watches, site->n_watches) ? 200 : 503;
 }
 
-static void add_html(struct text *out, const char *string)
-{
-        for (; *string; string++)
-                if (strchr("<>&\"", *string))
-                        text_add_format(out, "&#%d;", *string);
-                else
-                        text_add_bytes(out, string, 1);
-}
+/* ---- the page and its data ---- */
 
-static void answer_index(struct site *site, struct site_answer *answer)
+static void answer_index(struct site_answer *answer)
 {
-        struct text *out = &answer->body;
-
-        refresh(site);
         answer->content_type = HTML;
-        text_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><title>starling exporter</title></head><body>\n"
-                      "<h1>starling exporter " STARLING_EXPORTER_VERSION "</h1>\n"
-                      "<p><a href=\"/metrics\">Metrics</a> of Starling runtimes, for Prometheus:</p>\n<ul>\n");
-        for (uint32_t i = 0; i < site->n_watches; i++) {
-                text_add(out, "<li>");
-                add_html(out, site->watches[i].name);
-                text_add(out, ": ");
-                add_html(out, watch_is_up(&site->watches[i]) ? "up" : site->watches[i].cause.text);
-                text_add(out, "</li>\n");
-        }
-        text_add(out, "</ul>\n</body></html>\n");
+        answer->policy = page_policy;
+        text_add_bytes(&answer->body, (const char *)page_html, page_html_bytes);
 }
+
+static int add_piece(const char *bytes, size_t n, void *context)
+{
+        text_add_bytes(context, bytes, n);
+        return 0;
+}
+
+/* What `starling stats --json` says, or null. */
+static void add_stats(struct text *out, const struct watch *watch)
+{
+        struct snapshot *snapshot = NULL;
+        json_t *object = NULL;
+
+        if (watch->view && snapshot_take(watch->view, &snapshot, NULL) == 0)
+                object = snapshot_json(snapshot);
+        if (!object || json_dump_callback(object, add_piece, out, JSON_COMPACT) < 0)
+                text_add(out, "null");
+        json_decref(object);
+        snapshot_free(snapshot);
+}
+
+static void add_runtime(struct text *out, const struct watch *watch)
+{
+        text_add(out, "{\"name\":");
+        text_add_json_string(out, watch->name);
+        text_add_format(out, ",\"up\":%s,\"cause\":", watch_is_up(watch) ? "true" : "false");
+        text_add_json_string(out, watch->cause.text);
+        text_add_format(out, ",\"gone_unix_ns\":%" PRIu64 ",\"stats\":", watch->gone_unix_ns);
+        add_stats(out, watch);
+        text_add(out, "}");
+}
+
+static void answer_stats(struct site *site, struct site_answer *answer)
+{
+        look(site);
+        answer->content_type = JSON;
+        text_add(&answer->body, "{\"exporter\":\"" STARLING_EXPORTER_VERSION "\",\"runtimes\":[");
+        for (uint32_t i = 0; i < site->n_watches; i++) {
+                text_add(&answer->body, i ? "," : "");
+                add_runtime(&answer->body, &site->watches[i]);
+        }
+        text_add(&answer->body, "]}\n");
+}
+
+static void answer_history(const struct site *site, struct site_answer *answer)
+{
+        answer->content_type = JSON;
+        text_add(&answer->body, "{\"runtimes\":[");
+        for (uint32_t i = 0; site->histories && i < site->n_watches; i++) {
+                text_add(&answer->body, i ? "," : "");
+                history_write(site->histories[i], site->watches[i].name, &answer->body);
+        }
+        text_add(&answer->body, "]}\n");
+}
+
+int site_step(struct site *site)
+{
+        uint64_t now_ns = sl_clock_ns();
+
+        if (now_ns >= site->step_ns) {
+                look(site);
+                for (uint32_t i = 0; i < site->n_watches; i++)
+                        history_step(site->histories[i], watch_is_up(&site->watches[i]) ? site->watches[i].view : NULL);
+                site->step_ns += HISTORY_STEP_SECONDS * SL_NS_PER_SECOND;
+                if (site->step_ns <= now_ns) /* the first one, or who was stopped: it does not catch up */
+                        site->step_ns = now_ns + HISTORY_STEP_SECONDS * SL_NS_PER_SECOND;
+        }
+        return (int)((site->step_ns - now_ns) / SL_NS_PER_MS) + 1;
+}
+
+/* ---- what is where ---- */
 
 static const struct {
         const char *path;
@@ -106,6 +164,8 @@ static const struct {
         {"/metrics", SITE_METRICS},
         {"/healthz", SITE_HEALTH},
         {"/readyz", SITE_READINESS},
+        {"/api/stats", SITE_STATS},
+        {"/api/history", SITE_HISTORY},
 };
 
 enum site_page site_find(const char *method, const char *path, const char *accept)
@@ -124,11 +184,11 @@ enum site_page site_find(const char *method, const char *path, const char *accep
 
 void site_answer(struct site *site, enum site_page page, struct site_answer *ret_answer)
 {
-        *ret_answer = (struct site_answer){.status = 200};
+        *ret_answer = (struct site_answer){.status = 200, .policy = "default-src 'none'; frame-ancestors 'none'"};
         text_init(&ret_answer->body, SITE_BYTES_MAX);
         switch (page) {
         case SITE_INDEX:
-                answer_index(site, ret_answer);
+                answer_index(ret_answer);
                 break;
         case SITE_METRICS:
                 answer_metrics(site, EXPOSITION_PROMETHEUS, ret_answer);
@@ -142,13 +202,21 @@ void site_answer(struct site *site, enum site_page page, struct site_answer *ret
         case SITE_READINESS:
                 answer_health(site, health_is_ready, ret_answer);
                 break;
+        case SITE_STATS:
+                answer_stats(site, ret_answer);
+                break;
+        case SITE_HISTORY:
+                answer_history(site, ret_answer);
+                break;
         case SITE_NOT_ALLOWED:
                 say(ret_answer, 405, "GET and HEAD alone are answered.\n");
                 ret_answer->allow = "GET, HEAD";
                 break;
         case SITE_NOT_FOUND:
         case SITE_PAGES:
-                say(ret_answer, 404, "Not here. /metrics is.\nSo are /, /healthz and /readyz.\n");
+                say(ret_answer, 404, "Not here. /metrics is.\nSo are /, /api/stats, /api/history, /healthz and /readyz.\n");
                 break;
         }
+        if (ret_answer->body.failed)
+                say(ret_answer, 503, "There is more to say than memory, or than 64 MiB of text.\n");
 }

@@ -9,9 +9,13 @@
 
 #define SITE_BYTES_MAX (64ul << 20) /* of one answer */
 
+struct history;
+
 struct site {
         struct watch *watches; /* the caller's */
         uint32_t n_watches;
+        struct history **histories; /* the caller's, of each watch; NULL: none is kept */
+        uint64_t step_ns;           /* CLOCK_MONOTONIC of the next point of the histories */
 };
 
 enum site_page {
@@ -20,6 +24,8 @@ enum site_page {
         SITE_OPENMETRICS,
         SITE_HEALTH,
         SITE_READINESS,
+        SITE_STATS,
+        SITE_HISTORY,
         SITE_NOT_FOUND,
         SITE_NOT_ALLOWED,
         SITE_PAGES
@@ -28,12 +34,16 @@ enum site_page {
 struct site_answer {
         unsigned status; /* of HTTP */
         const char *content_type;
-        const char *allow; /* NULL, or the methods that would do */
-        struct text body;  /* the caller's: text_deinit() */
+        const char *allow;  /* NULL, or the methods that would do */
+        const char *policy; /* Content-Security-Policy */
+        struct text body;   /* the caller's: text_deinit() */
 };
 
 /* What answers a request. @accept: NULL: it says nothing. */
 enum site_page site_find(const char *method, const char *path, const char *accept);
+
+/* Looks at the runtimes for their histories, when it is time. Return: milliseconds until it is time again. */
+int site_step(struct site *site);
 
 /* As it is now. Changes of the runtimes that were met are said on stderr. */
 void site_answer(struct site *site, enum site_page page, struct site_answer *ret_answer);

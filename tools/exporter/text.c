@@ -123,3 +123,25 @@ void text_add_label_value(struct text *text, const char *value, size_t n)
                 at += bytes ? bytes : 1;
         }
 }
+
+static void text_add_json_character(struct text *text, const char *at, size_t bytes)
+{
+        if (bytes == 1 && (unsigned char)*at < 0x20)
+                text_add_format(text, "\\u%04x", (unsigned char)*at);
+        else
+                text_add_character(text, at, bytes);
+}
+
+void text_add_json_string(struct text *text, const char *value)
+{
+        size_t length = strlen(value);
+
+        text_add(text, "\"");
+        for (size_t at = 0; at < length;) {
+                size_t bytes = sl_utf8_bytes(value + at, length - at);
+
+                text_add_json_character(text, value + at, bytes);
+                at += bytes ? bytes : 1;
+        }
+        text_add(text, "\"");
+}

@@ -35,3 +35,6 @@ void text_add_seconds(struct text *text, uint64_t ns);
  * each byte that is no UTF-8, which a scrape would be refused for.
  */
 void text_add_label_value(struct text *text, const char *value, size_t n);
+
+/* A string of JSON, quotes included, with U+FFFD as above. */
+void text_add_json_string(struct text *text, const char *value);

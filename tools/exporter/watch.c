@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define WHOLE_BYTES 512   /* of labels of one model */
 #define VALUES_MAX  1024u /* of a slot */
@@ -73,11 +74,21 @@ static void drop_if_cut_off(struct watch *watch)
         watch->view = sl_stats_close(watch->view);
 }
 
+static uint64_t unix_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return (uint64_t)now.tv_sec * SL_NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
 static void read_page(struct watch *watch)
 {
         struct runtime_facts *facts = &watch->page.facts;
         bool live = watch->view && sl_stats_is_live(watch->view);
 
+        if (live || facts->up)
+                watch->gone_unix_ns = live ? 0 : unix_ns();
         watch->page.view = watch->view;
         if (watch->view) {
                 sl_stats_read_header(watch->view, &facts->header);

@@ -21,6 +21,7 @@ struct watch {
         struct page page;
         struct ledger *ledgers[METRIC_SCOPES]; /* NULL: not read yet */
         struct sl_error cause;                 /* why there is no living runtime; "" when there is */
+        uint64_t gone_unix_ns;                 /* when it was first found gone; 0: it lives, or never did before this exporter */
 };
 
 /* `cause` is then one that no runtime gives. */

@@ -23,19 +23,24 @@ struct kind {
                 section, sizeof(struct type), offsetof(struct type, slot)                                                          \
         }
 
+/* Slots that cannot be read, each for some ms. Beyond that the page is damaged, and no more of the section is looked at. */
+#define BUSY_MAX 16u
+
 /* Every slot in use of one section. Return: 0, -ENOMEM. */
 static int read_section(const struct sl_stats_view *view, const struct kind *kind, void **ret_entries, uint32_t *ret_n)
 {
-        uint32_t n_slots = sl_stats_count(view, kind->section), n = 0;
+        uint32_t n_slots = sl_stats_count(view, kind->section), n = 0, n_busy = 0;
         char *entries = aligned_alloc(ALIGNMENT, (n_slots + 1ul) * kind->bytes);
 
         if (!entries)
                 return -ENOMEM;
         memset(entries, 0, (n_slots + 1ul) * kind->bytes);
-        for (uint32_t i = 0; i < n_slots; i++) {
+        for (uint32_t i = 0; i < n_slots && n_busy < BUSY_MAX; i++) {
                 char *entry = entries + (size_t)n * kind->bytes;
+                int r = sl_stats_read_slot(view, kind->section, i, (struct sl_stats_slot *)(void *)(entry + kind->slot_offset));
 
-                if (sl_stats_read_slot(view, kind->section, i, (struct sl_stats_slot *)(void *)(entry + kind->slot_offset)) < 0)
+                n_busy += r == -EAGAIN;
+                if (r < 0)
                         continue;
                 memcpy(entry, &i, sizeof(i));
                 n++;

@@ -8,6 +8,7 @@ import re
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -64,12 +65,21 @@ class Program:
 
 
 class Exporter(Program):
-    def __init__(self, runtime):
+    def __init__(self, runtime, *others):
         super().__init__(
-            [os.environ["STARLING_COMMAND"], "exporter", "--listen", "127.0.0.1:0", runtime.name],
+            [os.environ["STARLING_COMMAND"], "exporter", "--listen", "127.0.0.1:0", runtime.name, *others],
             STARLING_SOCKET_DIR=runtime.folder,
         )
         self.address = self.find(r"listens at (127\.0\.0\.1:\d+)\n")
+
+    def ask(self, path, method="GET"):
+        """Status, fields of the head, and body."""
+        try:
+            with urllib.request.urlopen(urllib.request.Request(f"http://{self.address}{path}", method=method), timeout=WAIT_S) as answer:
+                return answer.status, answer.headers, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, error.read().decode()
 
     def scrape(self, accept="text/plain"):
         request = urllib.request.Request(f"http://{self.address}/metrics", headers={"Accept": accept})

@@ -2,8 +2,12 @@
 /* Pages that are damaged, somebody else's, or just being changed. */
 #include "watch_bench.h"
 
+#include "history.h"
+#include "site.h"
+
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,4 +141,36 @@ Test(exporter_hostile_pages, noise_in_the_place_of_slots_is_text_of_the_format)
         ask();
         cr_expect_eq(value("starling_up", ""), 0);
         ask_for(EXPOSITION_OPENMETRICS);
+}
+
+/* Valid JSON, and so valid UTF-8. */
+static void expect_json(struct site *site, enum site_page page)
+{
+        struct site_answer answer;
+        json_error_t error;
+        json_t *object;
+
+        site_answer(site, page, &answer);
+        cr_assert_eq(answer.status, 200);
+        object = json_loadb(answer.body.bytes, answer.body.used, JSON_REJECT_DUPLICATES, &error);
+        cr_expect_eq(json_array_size(json_object_get(object, "runtimes")), 1, "%s", error.text);
+        json_decref(object);
+        text_deinit(&answer.body);
+}
+
+Test(exporter_hostile_pages, noise_in_the_place_of_slots_is_valid_json)
+{
+        struct history *history = history_new(8);
+        struct site site = {.watches = &watch, .n_watches = 1, .histories = &history};
+
+        crash_with(1);
+        cr_assert_eq(fill_with_noise(page_path()), 0);
+        for (int i = 0; i < 3; i++) {
+                site.step_ns = 0;
+                site_step(&site);
+                history_step(history, watch.view); /* as if it lived */
+                expect_json(&site, SITE_STATS);
+                expect_json(&site, SITE_HISTORY);
+        }
+        history_free(history);
 }

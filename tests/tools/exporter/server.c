@@ -34,7 +34,12 @@ Test(exporter_server, other_addresses_and_methods_are_told_what_there_is)
 {
         start();
         expect_answer("GET /" CLOSE "\r\n", "HTTP/1.1 200 ", "<a href=\"/metrics\">");
-        expect_answer("GET /" CLOSE "\r\n", "HTTP/1.1 200 ", name);
+        expect_answer("GET /" CLOSE "\r\n", "HTTP/1.1 200 ", "\r\nContent-Type: text/html; charset=utf-8\r\n");
+        expect_answer("GET /api/stats" CLOSE "\r\n", "HTTP/1.1 200 ", name);
+        expect_answer("GET /api/stats" CLOSE "\r\n", "HTTP/1.1 200 ", "\r\nContent-Type: application/json\r\n");
+        expect_answer("GET /api/history" CLOSE "\r\n", "HTTP/1.1 200 ", name);
+        expect_answer("GET /api/" CLOSE "\r\n", "HTTP/1.1 404 ", "/api/stats");
+        expect_answer("DELETE /api/history" CLOSE "\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
         expect_answer("GET /metric" CLOSE "\r\n", "HTTP/1.1 404 ", "/metrics is.");
         expect_answer("GET /metrics/" CLOSE "\r\n", "HTTP/1.1 404 ", "");
         expect_answer("GET /../../etc/passwd" CLOSE "\r\n", "HTTP/1.1 404 ", "");
@@ -125,6 +130,22 @@ Test(exporter_server, head_is_get_without_the_body)
         cr_expect_gt(atoi(strstr(answer, "Content-Length: ") + 16), 1000);
         cr_expect_str_eq(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
         free(answer);
+}
+
+Test(exporter_server, every_answer_says_that_it_is_no_program)
+{
+        const char *const paths[] = {"/metrics", "/api/stats", "/api/history", "/healthz", "/nowhere"};
+        char request[128];
+
+        create_page(1);
+        start();
+        for (size_t i = 0; i < LENGTH(paths); i++) {
+                snprintf(request, sizeof(request), "GET %s" CLOSE "\r\n", paths[i]);
+                expect_answer(request, "HTTP/1.1 ", "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n");
+                expect_answer(request, "HTTP/1.1 ", "\r\nX-Content-Type-Options: nosniff\r\n");
+        }
+        expect_answer(
+                "GET /" CLOSE "\r\n", "HTTP/1.1 200 ", "\r\nContent-Security-Policy: default-src 'none'; script-src 'sha256-");
 }
 
 Test(exporter_server, a_connection_asks_again_and_again)

@@ -86,9 +86,9 @@ Test(exporter_strangers, no_request_breaks_it)
 
 Test(exporter_strangers, random_bytes_do_not_break_it)
 {
-        const char *const words[] = {"GET ", "POST ", "/metrics", "/", " HTTP/1.1", "\r\n", "\r\n\r\n", "Host: x",
-                "Content-Length: ", "7", "Transfer-Encoding: chunked", "Connection: ", "close", "Accept: ", "\xff", " ", ":", ",",
-                ";q=", "\t", "%", "0\r\n\r\n"};
+        const char *const words[] = {"GET ", "POST ", "/metrics", "/", "/api/stats", "/api/history", " HTTP/1.1", "\r\n",
+                "\r\n\r\n", "Host: x", "Content-Length: ", "7", "Transfer-Encoding: chunked", "Connection: ", "close",
+                "Accept: ", "\xff", " ", ":", ",", ";q=", "\t", "%", "0\r\n\r\n"};
         uint32_t fds;
 
         start();
@@ -132,7 +132,8 @@ Test(exporter_strangers, nobody_keeps_others_out_by_holding_connections)
 
 Test(exporter_strangers, those_who_do_not_read_their_answers_hold_up_nobody)
 {
-        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        const char *const requests[] = {"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                "GET /api/stats HTTP/1.1\r\nHost: x\r\n\r\n", "GET /api/history HTTP/1.1\r\nHost: x\r\n\r\n"};
         int held[40], small = 4096;
         uint32_t fds;
 
@@ -143,7 +144,7 @@ Test(exporter_strangers, those_who_do_not_read_their_answers_hold_up_nobody)
         for (size_t i = 0; i < LENGTH(held); i++) {
                 held[i] = exporter_connect(&exporter);
                 setsockopt(held[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-                exporter_send(held[i], request, strlen(request), false);
+                exporter_send(held[i], requests[i % LENGTH(requests)], strlen(requests[i % LENGTH(requests)]), false);
         }
         expect_scrape(1);
         for (size_t i = 0; i < LENGTH(held); i++)

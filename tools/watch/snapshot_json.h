@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A snapshot as JSON: what `starling stats --json` prints, and what the exporter answers. Pure.
+ */
+#pragma once
+
+#include "snapshot.h"
+
+#include <jansson.h>
+
+/* The caller's; NULL, or with parts missing: no memory. */
+json_t *snapshot_json(const struct snapshot *snapshot);
