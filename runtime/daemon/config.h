@@ -9,7 +9,7 @@
  *       allow: []                      # clients
  *       admins: []                     # load, unload, reload; "*" is refused
  *       readers: []                    # catalogue and statistics, which clients may read as well
- *     model_repositories: []           # folders; those of the command line come first
+ *     model_repositories: []           # folders, or .onnx files (repository.h); those of the command line come first
  *     models: []                       # names to serve; empty: all that the repositories have
  *     model_defaults: {}               # as in model_config.h, but ensembles
  *     allocation: auto                 # where workers of models run, and in which batch sizes, over what the models' own

@@ -13,7 +13,7 @@
         X("wait", "What the control thread waits with; auto takes io_uring where the host allows it.")                             \
         X("log_level", "The least important that is logged.")                                                                      \
         X("log_format", "Of the log: text, key=value; json, one object in each line with the same keys. Read at the start.")       \
-        X("model_repositories", "Folders of models; those of the command line come first.")                                        \
+        X("model_repositories", "Folders of models, or .onnx files; those of the command line come first.")                        \
         X("models", "Names of the models to serve; without it all that the repositories have.")                                    \
         X("allocation",                                                                                                            \
                 "On which cores models have workers of which batch sizes, over what their own configurations say: auto, what "     \

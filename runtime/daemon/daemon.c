@@ -625,7 +625,7 @@ static int run(struct daemon *daemon, struct sl_error *error)
 
                 mention_nothing(daemon);
                 mention_sizes(daemon, n_failed);
-                sl_fields_add_number(&fields, "failed_models", n_failed);
+                sl_fields_add_number(&fields, "failed_models", n_failed + sl_repository_unnamed(daemon->scan));
                 sl_log_event(&daemon->log, SL_LOG_INFO, "ready", fields.text);
                 sl_notify("READY=1");
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model_stamp.h"
+#include "onnx_files.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -70,9 +71,26 @@ static uint64_t stamp_of_file(const char *path, const struct stat *file)
         return mix(stamp, &file->st_mtim, sizeof(file->st_mtim));
 }
 
-/* The sum of its files' stamps, which does not depend on the order in which the file system lists them. */
-static uint64_t stamp_of_folder(const char *folder, uint32_t depth, uint32_t *files)
+/* The file of a model, and which of those around it are its own. */
+struct own {
+        const char *name;
+        size_t stem; /* bytes of its name without .onnx */
+        bool shared;
+};
+
+static bool is_own(const struct own *own, const char *name, uint32_t depth)
 {
+        size_t stem;
+
+        if (depth > 1 || strcmp(name, own->name) == 0)
+                return true;
+        return !sl_onnx_file_is(name, &stem) && (!own->shared || strncmp(name, own->name, own->stem) == 0);
+}
+
+/* The sum of its files' stamps, which does not depend on the order in which the file system lists them. */
+static uint64_t stamp_of_folder(const char *folder, const struct own *own, uint32_t depth, uint32_t *files)
+{
+        uint32_t depth_max = own->shared ? 1 : DEPTH_MAX;
         DIR *dir = opendir(folder);
         uint64_t sum = 0;
 
@@ -80,21 +98,21 @@ static uint64_t stamp_of_folder(const char *folder, uint32_t depth, uint32_t *fi
                 char path[PATH_BYTES];
                 struct stat file;
 
-                if (entry->d_name[0] == '.' || snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) ||
-                        stat(path, &file) < 0)
+                if (entry->d_name[0] == '.' || !is_own(own, entry->d_name, depth) ||
+                        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) || stat(path, &file) < 0)
                         continue;
                 ++*files;
                 if (S_ISREG(file.st_mode))
                         sum += stamp_of_file(path, &file);
-                else if (S_ISDIR(file.st_mode) && depth < DEPTH_MAX)
-                        sum += stamp_of_folder(path, depth + 1, files);
+                else if (S_ISDIR(file.st_mode) && depth < depth_max)
+                        sum += stamp_of_folder(path, own, depth + 1, files);
         }
         if (dir)
                 closedir(dir);
         return sum;
 }
 
-uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path)
+uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path, bool shared)
 {
         uint64_t stamp = mix_config(START, config), files_stamp;
         char folder[PATH_BYTES], real[PATH_MAX];
@@ -103,9 +121,12 @@ uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path)
         if (!path || snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder) || !strrchr(folder, '/'))
                 return stamp;
         const char *file = strrchr(path, '/');
+        struct own own = {.name = file + 1, .stem = strlen(file + 1), .shared = shared};
+
+        (void)sl_onnx_file_is(own.name, &own.stem);
         *strrchr(folder, '/') = 0;
         if (!realpath(folder, real))
                 return mix(stamp, path, strlen(path));
-        files_stamp = stamp_of_folder(real, 1, &files);
+        files_stamp = stamp_of_folder(real, &own, 1, &files);
         return mix(mix(mix(stamp, real, strlen(real)), file, strlen(file)), &files_stamp, sizeof(files_stamp));
 }

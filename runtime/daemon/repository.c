@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/value.h"
 #include "model_stamp.h"
+#include "onnx_files.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 
 #define VERSIONS_MAX 256
 #define PATH_BYTES   4096
+#define TEXT_BYTES   384
 
 /* One served name with what its spec points to. */
 struct served {
@@ -24,6 +27,7 @@ struct served {
         char name[SL_MODEL_NAME_BYTES_MAX];
         char *path;
         char *cause; /* why it is not served; NULL: it is */
+        bool shared; /* the folder of its file is not its own */
         struct sl_model_config config;
         const char *members[SL_MEMBERS_MAX];
 };
@@ -32,6 +36,7 @@ struct sl_repository_scan {
         struct served **served;
         struct sl_model_spec *specs; /* copies, in order */
         uint32_t n;
+        uint32_t n_unnamed;                      /* models whose file or folder has no name that one can be served under */
         uint32_t n_triton;                       /* folders with a configuration of Triton's and none of ours */
         const struct sl_repository_query *query; /* while scanning */
         sl_repository_report_fn report;
@@ -121,7 +126,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .name = served->name,
                 .version = version,
                 .path = served->path,
-                .stamp = sl_model_stamp(config, served->path),
+                .stamp = sl_model_stamp(config, served->path, served->shared),
                 .lowering = sl_model_config_lowering(config),
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .threads = config->threads ? config->threads : SL_THREADS_ALL,
@@ -154,13 +159,14 @@ static void fill_spec(struct served *served, int64_t version)
 }
 
 /* @path NULL: an ensemble. */
-static int append_version(
-        struct sl_repository_scan *scan, const char *name, const char *path, int64_t version, const struct sl_model_config *config)
+static int append_version(struct sl_repository_scan *scan, const char *name, const char *path, bool shared, int64_t version,
+        const struct sl_model_config *config)
 {
         struct served *served = calloc(1, sizeof(*served));
 
         if (!served)
                 return -ENOMEM;
+        served->shared = shared;
         memcpy(served->name, name, strnlen(name, sizeof(served->name) - 1));
         served->config = *config;
         served->path = path ? strdup(path) : NULL;
@@ -233,22 +239,75 @@ static bool keep_version(int64_t version, int64_t *versions, uint32_t *n)
         return false;
 }
 
-/* Versions in @folder, ascending. A version folder without a model is reported. */
-static uint32_t find_versions(const struct sl_repository_scan *scan, const char *folder, int64_t *ret_versions)
+/* A folder that is called as versions are: 1, 2, ... */
+static bool is_version(const char *name, int64_t *ret_version)
+{
+        char wish[SL_WISH_BYTES];
+        uint64_t version;
+
+        if (name[0] == '0' || sl_value_number(name, 1, INT64_MAX, &version, wish) < 0)
+                return false;
+        *ret_version = (int64_t)version;
+        return true;
+}
+
+/* One of its versions has a file that may be a model. */
+static bool has_version_folder(const char *folder)
+{
+        DIR *dir = opendir(folder);
+        bool has = false;
+
+        for (struct dirent *entry; dir && !has && (entry = readdir(dir));) {
+                char path[PATH_BYTES];
+                int64_t version;
+
+                has = is_version(entry->d_name, &version) &&
+                      snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path) && sl_onnx_files_in(path).n;
+        }
+        if (dir)
+                closedir(dir);
+        return has;
+}
+
+/* What is wrong with the version in @folder, of which nobody can say which file it is. */
+static void print_version_fault(const char *folder, const struct sl_onnx_files *files, struct sl_error *ret_fault)
+{
+        char there[TEXT_BYTES];
+
+        if (files->n) {
+                sl_onnx_files_print(files, there, sizeof(there));
+                sl_error_set(ret_fault, EEXIST,
+                        "%s: %s: call the one that this version is model.onnx, and move the other to a folder NAME/1 of its own",
+                        folder, there);
+        } else {
+                sl_onnx_files_hint(folder, "this folder", there, sizeof(there));
+                sl_error_set(ret_fault, ENOENT, "%s: no model.onnx in this version: %s", folder, there);
+        }
+}
+
+/* Versions in @folder, ascending. @ret_fault: of the last that has no model; each but that is reported. */
+static uint32_t find_versions(
+        const struct sl_repository_scan *scan, const char *folder, int64_t *ret_versions, struct sl_error *ret_fault)
 {
         DIR *dir = opendir(folder);
         uint32_t n = 0, n_left_out = 0;
 
         for (struct dirent *entry; dir && (entry = readdir(dir));) {
-                char path[PATH_BYTES], wish[SL_WISH_BYTES];
-                uint64_t version;
+                struct sl_onnx_files files;
+                char path[PATH_BYTES];
+                int64_t version;
 
-                if (sl_value_number(entry->d_name, 1, INT64_MAX, &version, wish) < 0 || entry->d_name[0] == '0')
+                if (!is_version(entry->d_name, &version) ||
+                        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path))
                         continue;
-                if (snprintf(path, sizeof(path), "%s/%s/model.onnx", folder, entry->d_name) >= (int)sizeof(path) || !is_file(path))
-                        report(scan, "%s/%s: no model.onnx in this version", folder, entry->d_name);
-                else
-                        n_left_out += !keep_version((int64_t)version, ret_versions, &n);
+                files = sl_onnx_files_in(path);
+                if (sl_onnx_files_choose(&files)) {
+                        n_left_out += !keep_version(version, ret_versions, &n);
+                        continue;
+                }
+                if (ret_fault->text[0])
+                        report(scan, "%s", ret_fault->text);
+                print_version_fault(path, &files, ret_fault);
         }
         if (n_left_out)
                 report(scan, "%s: %u versions more than %u: the oldest are left out", folder, n_left_out, VERSIONS_MAX);
@@ -258,14 +317,23 @@ static uint32_t find_versions(const struct sl_repository_scan *scan, const char 
         return n;
 }
 
+/* @version 0: the file lies in @folder itself. */
 static int serve_version(struct sl_repository_scan *scan, const char *folder, const char *name, int64_t version,
         const struct sl_model_config *config)
 {
-        char path[PATH_BYTES];
+        char within[PATH_BYTES], path[PATH_BYTES];
+        int bytes = version ? snprintf(within, sizeof(within), "%s/%lld", folder, (long long)version)
+                            : snprintf(within, sizeof(within), "%s", folder);
+        struct sl_onnx_files files;
+        const char *file;
 
-        if (snprintf(path, sizeof(path), "%s/%lld/model.onnx", folder, (long long)version) >= (int)sizeof(path))
+        if (bytes >= (int)sizeof(within))
                 return -ENAMETOOLONG;
-        return append_version(scan, name, path, version, config);
+        files = sl_onnx_files_in(within);
+        file = sl_onnx_files_choose(&files);
+        if (snprintf(path, sizeof(path), "%s/%s", within, file ? file : "model.onnx") >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        return append_version(scan, name, path, false, version ? version : 1, config);
 }
 
 static bool has_version(const int64_t *found, uint32_t n_found, int64_t version)
@@ -285,17 +353,53 @@ static void report_absent(const struct sl_repository_scan *scan, const char *fol
                                 (long long)policy->specific[i]);
 }
 
+/* Without versions: the only .onnx file of the folder, or the reason why nothing is served. */
+static int serve_without_versions(
+        struct sl_repository_scan *scan, const char *folder, const char *name, const struct sl_model_config *config)
+{
+        struct sl_onnx_files files = sl_onnx_files_in(folder);
+        char there[TEXT_BYTES];
+
+        if (sl_onnx_files_choose(&files))
+                return serve_version(scan, folder, name, 0, config);
+        if (files.n) {
+                sl_onnx_files_print(&files, there, sizeof(there));
+                return leave_out(scan, name,
+                        "%s: no VERSION/model.onnx, but %s: move each to NAME/1/model.onnx, or serve this folder itself", folder,
+                        there);
+        }
+        sl_onnx_files_hint(folder, "1/model.onnx", there, sizeof(there));
+        return leave_out(scan, name, "%s: no VERSION/model.onnx: %s", folder, there);
+}
+
+/* Files beside the folders of versions. */
+static void report_beside(const struct sl_repository_scan *scan, const char *folder)
+{
+        struct sl_onnx_files files = sl_onnx_files_in(folder);
+
+        if (files.n)
+                report(scan, "%s/%s: it lies beside the folders of versions, and is not served: move it into one", folder,
+                        files.first);
+}
+
 static int serve_model(struct sl_repository_scan *scan, const char *folder, const char *name, const struct sl_model_config *config)
 {
         int64_t found[VERSIONS_MAX], picked[VERSIONS_MAX];
-        uint32_t n_found = find_versions(scan, folder, found);
+        struct sl_error fault = {""};
+        uint32_t n_found = find_versions(scan, folder, found, &fault);
         uint32_t n = sl_versions_pick(&config->version_policy, found, n_found, picked);
         int result = 0;
 
+        if (!n_found && fault.text[0])
+                return leave_out(scan, name, "%s", fault.text);
+        if (!n_found)
+                return serve_without_versions(scan, folder, name, config);
+        if (fault.text[0])
+                report(scan, "%s", fault.text);
+        report_beside(scan, folder);
         report_absent(scan, folder, &config->version_policy, found, n_found);
         if (n == 0)
-                return leave_out(scan, name, "%s: %s", folder,
-                        n_found ? "the version policy picks none of its versions" : "no VERSION/model.onnx");
+                return leave_out(scan, name, "%s: the version policy picks none of its versions", folder);
         for (uint32_t i = 0; n > 1 && result == 0 && i < n; i++) {
                 char versioned[SL_MODEL_NAME_BYTES_MAX];
 
@@ -324,43 +428,188 @@ static bool has_triton_config(const char *folder)
         return is_file(file);
 }
 
-static int scan_model(struct sl_repository_scan *scan, const char *repository, const char *name)
+static bool has_config(const char *folder)
 {
-        char folder[PATH_BYTES], file[PATH_BYTES + 16], wish[SL_WISH_BYTES];
+        char file[PATH_BYTES + 16];
+
+        snprintf(file, sizeof(file), "%s/config.yaml", folder);
+        return is_file(file);
+}
+
+/* A folder that means a model: with a configuration, a version that has a file, or a file. */
+static bool is_model_folder(const char *folder)
+{
+        return sl_onnx_files_in(folder).n || has_config(folder) || has_version_folder(folder);
+}
+
+/* Order of files and folders is whatever the file system says: both find the other one. */
+static int refuse_twins(struct sl_repository_scan *scan, const char *repository, const char *name)
+{
+        if (find_served(scan, name))
+                return 0;
+        return leave_out(scan, name, "%s: the file %s.onnx and the folder %s are both the model \"%s\": move one of them away",
+                repository, name, name, name);
+}
+
+static bool has_twins(const char *repository, const char *name)
+{
+        char file[PATH_BYTES], folder[PATH_BYTES];
+
+        return snprintf(file, sizeof(file), "%s/%s.onnx", repository, name) < (int)sizeof(file) && is_file(file) &&
+               snprintf(folder, sizeof(folder), "%s/%s", repository, name) < (int)sizeof(folder) && is_model_folder(folder);
+}
+
+/* Return: whether a model may have the name, of which @what says whose it is: "folder", "file without .onnx". */
+static bool check_name(struct sl_repository_scan *scan, const char *path, const char *name, const char *what)
+{
+        char wish[SL_WISH_BYTES];
+
+        if (sl_value_name(name, wish) < 0) {
+                report(scan, "%s: the %s is %s", path, what, wish);
+                scan->n_unnamed++;
+                return false;
+        }
+        if (find_served(scan, name)) {
+                report(scan, "%s: another repository has a model of this name", path);
+                return false;
+        }
+        return true;
+}
+
+/* The folder of a model, in a repository or by itself. */
+static int scan_folder(struct sl_repository_scan *scan, const char *folder, const char *name)
+{
         struct sl_model_config config = *scan->query->defaults;
+        char file[PATH_BYTES + 16];
         struct sl_error error = {""};
         struct stat status;
 
-        if (snprintf(folder, sizeof(folder), "%s/%s", repository, name) >= (int)sizeof(folder) || !is_folder(folder))
+        if (!check_name(scan, folder, name, "folder"))
                 return 0;
-        if (sl_value_name(name, wish) < 0) {
-                report(scan, "%s: the folder is %s", folder, wish);
-                return 0;
-        }
-        if (find_served(scan, name)) {
-                report(scan, "%s: another repository has a model of this name", folder);
-                return 0;
-        }
         snprintf(file, sizeof(file), "%s/config.yaml", folder);
         if (lstat(file, &status) < 0 && errno == ENOENT) /* a link to nothing is no configuration, and not none */
                 scan->n_triton += has_triton_config(folder);
         else if (sl_model_config_read(file, scan->query->defaults, &config, &error) < 0)
                 return leave_out(scan, name, "%s", error.text);
-        return config.is_ensemble ? append_version(scan, name, NULL, 0, &config) : serve_model(scan, folder, name, &config);
+        return config.is_ensemble ? append_version(scan, name, NULL, false, 0, &config) : serve_model(scan, folder, name, &config);
 }
 
-static int scan_repository(struct sl_repository_scan *scan, const char *repository, struct sl_error *error)
+/* A file by itself, or in a repository: it is called as the file. */
+static int scan_file(struct sl_repository_scan *scan, const char *path)
 {
+        const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+        char name[SL_ONNX_FILE_BYTES], own[PATH_BYTES];
+        size_t stem = 0;
+
+        (void)sl_onnx_file_is(file, &stem);
+        snprintf(name, sizeof(name), "%.*s", (int)stem, file);
+        if (snprintf(own, sizeof(own), "%s%s", slash ? "" : "./", path) >= (int)sizeof(own))
+                return -ENAMETOOLONG;
+        if (!is_wanted(scan->query, name) || !check_name(scan, path, name, "name before .onnx"))
+                return 0;
+        return append_version(scan, name, own, true, 1, scan->query->defaults);
+}
+
+static int scan_entry(struct sl_repository_scan *scan, const char *repository, const char *entry)
+{
+        char path[PATH_BYTES], name[SL_ONNX_FILE_BYTES];
+        size_t stem = strlen(entry);
+        bool file = sl_onnx_file_is(entry, &stem);
+
+        if (snprintf(path, sizeof(path), "%s/%s", repository, entry) >= (int)sizeof(path))
+                return 0;
+        file = file && is_file(path);
+        if (!file && !is_folder(path))
+                return 0;
+        snprintf(name, sizeof(name), "%.*s", file ? (int)stem : (int)strlen(entry), entry);
+        if (!is_wanted(scan->query, name))
+                return 0;
+        if (has_twins(repository, name))
+                return refuse_twins(scan, repository, name);
+        return file ? scan_file(scan, path) : scan_folder(scan, path, name);
+}
+
+/* What @repository says of itself without "." and "..": a folder is called as whoever serves it calls it. */
+static void own_name(const char *repository, char *ret_name, size_t bytes)
+{
+        char path[PATH_MAX];
+        size_t end;
+
+        snprintf(path, sizeof(path), "%s", repository);
+        for (end = strlen(path); end > 1 && path[end - 1] == '/';)
+                path[--end] = 0;
+        const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+        if ((!*name || name[0] == '.') && realpath(repository, path))
+                name = strrchr(path, '/') + 1;
+        snprintf(ret_name, bytes, "%s", name);
+}
+
+/* A model's own folder, with its versions or its configuration in it, and no folder of another model. */
+static bool is_own_folder(const char *repository)
+{
+        bool own = has_version_folder(repository) || has_config(repository);
+        DIR *dir = own ? opendir(repository) : NULL;
+
+        for (struct dirent *entry; own && dir && (entry = readdir(dir));) {
+                char folder[PATH_BYTES];
+                int64_t version;
+
+                if (entry->d_name[0] != '.' && !is_version(entry->d_name, &version) &&
+                        snprintf(folder, sizeof(folder), "%s/%s", repository, entry->d_name) < (int)sizeof(folder))
+                        own = !is_model_folder(folder);
+        }
+        if (dir)
+                closedir(dir);
+        return own;
+}
+
+/* Of a repository that has nothing which is a model, or is broken. */
+static void report_nothing(struct sl_repository_scan *scan, const char *repository)
+{
+        char there[TEXT_BYTES];
+
+        sl_onnx_files_hint(repository, "NAME/1/model.onnx", there, sizeof(there));
+        report(scan, "%s: no NAME/VERSION/model.onnx and no NAME.onnx: %s", repository, there);
+}
+
+static int scan_folders(struct sl_repository_scan *scan, const char *repository)
+{
+        uint32_t n_before = scan->n + scan->n_unnamed;
         DIR *dir = opendir(repository);
         int result = 0;
 
         if (!dir)
-                return sl_error_set(error, errno, "model repository \"%s\": %s", repository, strerrordesc_np(errno));
+                return -errno;
         for (struct dirent *entry; result == 0 && (entry = readdir(dir));)
-                if (entry->d_name[0] != '.' && is_wanted(scan->query, entry->d_name))
-                        result = scan_model(scan, repository, entry->d_name);
+                if (entry->d_name[0] != '.')
+                        result = scan_entry(scan, repository, entry->d_name);
         closedir(dir);
-        return result < 0 ? sl_error_set(error, -result, "model repository \"%s\": %s", repository, strerrordesc_np(-result)) : 0;
+        if (scan->n + scan->n_unnamed == n_before && !scan->query->n_models)
+                report_nothing(scan, repository);
+        return result;
+}
+
+static int scan_repository(struct sl_repository_scan *scan, const char *repository, struct sl_error *error)
+{
+        char name[SL_ONNX_FILE_BYTES];
+        size_t stem;
+        int result;
+
+        if (is_file(repository)) {
+                if (!sl_onnx_file_is(repository, &stem))
+                        return sl_error_set(
+                                error, ENOTDIR, "model repository \"%s\": a file, and none that is called NAME.onnx", repository);
+                result = scan_file(scan, repository);
+        } else if (is_own_folder(repository)) {
+                own_name(repository, name, sizeof(name));
+                result = is_wanted(scan->query, name) ? scan_folder(scan, repository, name) : 0;
+        } else {
+                result = scan_folders(scan, repository);
+        }
+        if (result < 0)
+                return sl_error_set(error, -result, "model repository \"%s\": %s", repository, strerrordesc_np(-result));
+        return result;
 }
 
 /* "lenet:1" names the model "lenet" when that serves version 1 and no other. */
@@ -623,6 +872,11 @@ int sl_repository_scan_plain(
         const struct sl_repository_query query = {.repositories = &repository, .n_repositories = 1, .defaults = &defaults};
 
         return sl_repository_scan(&query, note_complaint, complaint, ret_scan, error);
+}
+
+uint32_t sl_repository_unnamed(const struct sl_repository_scan *scan)
+{
+        return scan->n_unnamed;
 }
 
 uint32_t sl_repository_triton(const struct sl_repository_scan *scan)

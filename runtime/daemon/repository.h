@@ -5,6 +5,11 @@
  *     REPOSITORY/NAME/VERSION/model.onnx       VERSION: a number from 1
  *     REPOSITORY/NAME/config.yaml              optional, see model_config.h; with members it is an ensemble and has no versions
  *
+ * and what else is plain (onnx_files.h). A version, or a folder NAME without versions, may have a single .onnx file of another
+ * name. NAME.onnx in the repository is a model without a configuration, and its version is 1. In the place of a repository may
+ * stand such a file, or the folder of one model: folders of versions lie in it, and none of another model. What is not plain is
+ * left out with one line that says what there is, and what to move.
+ *
  * NAME serves the newest of the versions that its policy picks. When it picks several, NAME:VERSION serves each of them, with
  * workers of its own, so that a new version never shows up under the name of an old one. Hidden entries are ignored; symbolic
  * links are followed, and messages show the path inside the repository. A model that cannot be served does not hide the others: it
@@ -53,6 +58,9 @@ struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan,
 
 /* NULL: there is none of that name. */
 const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *scan, const char *name);
+
+/* Files and folders that would be models, but no model may be called so: they are reported, and are no specs. */
+uint32_t sl_repository_unnamed(const struct sl_repository_scan *scan);
 
 /* Models with a config.pbtxt, as Triton has it, and no config.yaml: they are served as if they had neither. */
 uint32_t sl_repository_triton(const struct sl_repository_scan *scan);

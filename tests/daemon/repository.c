@@ -247,7 +247,8 @@ Test(repository, who_shares_workers_with_a_stranger_is_refused)
         result = scan();
         specs = sl_repository_specs(result, &n);
         cr_assert_str_eq(names(result), "b c");
-        cr_expect_not_null(strstr(reports, "model \"a\": fuse: \"nowhere\" is neither never nor auto nor a model that is served"), "%s", reports);
+        cr_expect_not_null(strstr(reports, "model \"a\": fuse: \"nowhere\" is neither never nor auto nor a model that is served"),
+                "%s", reports);
         cr_expect_not_null(strstr(reports, "model \"d\": fuse: \"c\" is an ensemble"), "%s", reports);
         cr_expect_str_eq(specs[0].name, "a");
         cr_expect_not_null(strstr(specs[0].refused, "nowhere"));
@@ -430,4 +431,164 @@ Test(repository, a_model_has_workers_on_each_of_its_gpus)
         workers = workers_of("batch_max: 4\n");
         cr_expect_neq(stamp(), first, "a plan for another kind of device");
         cr_expect_str_eq(workers.wishes[0].gpu.name, "");
+}
+
+/* ---- layouts beside the usual one ---- */
+
+/* Every name that is served, with what of its path lies in the folder, and its version: "a=a/1/net.onnx:1". */
+static const char *layout_of(const char *repository)
+{
+        static char text[2048];
+        struct sl_repository_scan *result = NULL;
+        static struct sl_model_config defaults;
+        struct sl_error error = {""};
+        const struct sl_model_spec *specs;
+        uint32_t n;
+
+        reports[0] = 0;
+        sl_model_config_init(&defaults);
+        struct sl_repository_query query = {.repositories = &repository, .n_repositories = 1, .defaults = &defaults};
+        cr_assert_eq(sl_repository_scan(&query, on_report, NULL, &result, &error), 0, "%s", error.text);
+        specs = sl_repository_specs(result, &n);
+        text[0] = 0;
+        for (uint32_t i = 0; i < n; i++) {
+                size_t used = strlen(text), folder_bytes = strlen(folder.path) + 1;
+                bool inside = specs[i].path && strncmp(specs[i].path, folder.path, folder_bytes - 1) == 0;
+
+                if (!specs[i].refused)
+                        snprintf(text + used, sizeof(text) - used, "%s%s=%s:%lld", used ? " " : "", specs[i].name,
+                                !specs[i].path ? "" : specs[i].path + (inside ? folder_bytes : 0), (long long)specs[i].version);
+        }
+        sl_repository_scan_free(result);
+        return text;
+}
+
+static const char *path_of(const char *name)
+{
+        static char path[256];
+
+        snprintf(path, sizeof(path), "%s/%s", folder.path, name);
+        return path;
+}
+
+Test(repository, may_be_a_file_that_is_the_only_model)
+{
+        model("net.onnx");
+        model("other.onnx");
+        cr_expect_str_eq(layout_of(path_of("net.onnx")), "net=net.onnx:1");
+        cr_expect_str_eq(reports, "");
+        cr_assert_eq(chdir(folder.path), 0);
+        cr_expect_str_eq(layout_of("net.onnx"), "net=./net.onnx:1");
+}
+
+Test(repository, may_be_a_folder_of_files_called_as_their_models_are)
+{
+        model("flat/a.onnx");
+        model("flat/b-2.onnx");
+        folder_write(&folder, "flat/a.onnx_data", "");
+        folder_write(&folder, "flat/notes.txt", "");
+        model("flat/c/1/model.onnx");
+        cr_expect_str_eq(layout_of(path_of("flat")), "a=flat/a.onnx:1 b-2=flat/b-2.onnx:1 c=flat/c/1/model.onnx:1");
+        cr_expect_str_eq(reports, "");
+}
+
+Test(repository, may_be_the_folder_of_one_model)
+{
+        model("net/1/model.onnx");
+        model("net/3/model.onnx");
+        folder_write(&folder, "net/config.yaml", "version_policy: {latest: 2}\n");
+        folder_write(&folder, "net/docs/readme", "");
+        cr_expect_str_eq(layout_of(path_of("net")), "net=net/3/model.onnx:3 net:1=net/1/model.onnx:1 net:3=net/3/model.onnx:3");
+        cr_expect_str_eq(layout_of(path_of("net/")), "net=net//3/model.onnx:3 net:1=net//1/model.onnx:1 net:3=net//3/model.onnx:3");
+        cr_expect_str_eq(reports, "");
+        cr_assert_eq(chdir(path_of("net")), 0);
+        cr_expect_str_eq(layout_of("."), "net=./3/model.onnx:3 net:1=./1/model.onnx:1 net:3=./3/model.onnx:3");
+}
+
+/* A model may be called as versions are. */
+Test(repository, a_number_may_be_the_name_of_a_model)
+{
+        model("usual/2024/1/model.onnx");
+        model("usual/net/1/model.onnx");
+        cr_expect_str_eq(layout_of(path_of("usual")), "2024=usual/2024/1/model.onnx:1 net=usual/net/1/model.onnx:1");
+        cr_expect_str_eq(reports, "");
+}
+
+Test(repository, the_only_file_of_a_version_may_have_any_name)
+{
+        model("r/a/1/net.onnx");
+        model("r/b/1/model.onnx");
+        model("r/b/1/unused.onnx");
+        model("r/c/model.onnx");
+        model("r/d/net.onnx");
+        cr_expect_str_eq(layout_of(path_of("r")), "a=r/a/1/net.onnx:1 b=r/b/1/model.onnx:1 c=r/c/model.onnx:1 d=r/d/net.onnx:1");
+        cr_expect_str_eq(reports, "");
+}
+
+Test(repository, what_is_not_plain_says_what_is_there_and_what_to_move)
+{
+        static const struct {
+                const char *files[4], *said;
+        } rows[] = {
+                {{"a/1/x.onnx", "a/1/y.onnx"}, "/r/a/1: two .onnx files, \"x.onnx\" and \"y.onnx\": call the one that this version "
+                                               "is model.onnx, and move the "
+                                               "other to a folder NAME/1 of its own\n"},
+                {{"a/x.onnx", "a/y.onnx", "a/z.onnx"}, "/r/a: no VERSION/model.onnx, but 3 .onnx files, \"x.onnx\", \"y.onnx\" and "
+                                                       "others: move each to NAME/1/model.onnx, "
+                                                       "or serve this folder itself\n"},
+                {{"a/onnx/model.onnx", "a/config.json"},
+                        "/r/a: no VERSION/model.onnx: there is onnx/model.onnx: move it to 1/model.onnx\n"},
+                {{"a/1/saved/deep/net.onnx"},
+                        "/r/a/1: no model.onnx in this version: there is saved/deep/net.onnx: move it to this folder\n"},
+                {{"a/2/weights.bin"}, "/r/a/2: no model.onnx in this version: it holds weights.bin\n"},
+                {{"a/1/model.onnx", "a/late.onnx"},
+                        "/r/a/late.onnx: it lies beside the folders of versions, and is not served: move it into one\n"},
+                {{"a.onnx", "a/1/model.onnx"},
+                        "/r: the file a.onnx and the folder a are both the model \"a\": move one of them away\n"},
+                {{"my model.onnx"}, "/r/my model.onnx: the name before .onnx is not a name: 1 to 63 of letters, digits, - _ and . "
+                                    "(no dot at the start)\n"},
+                {{"tokenizer.json", "vocab.txt"},
+                        "/r: no NAME/VERSION/model.onnx and no NAME.onnx: it holds tokenizer.json, vocab.txt\n"},
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                char path[64], said[512];
+
+                for (int k = 0; k < 4 && rows[i].files[k]; k++) {
+                        snprintf(path, sizeof(path), "%zu/r/%s", i, rows[i].files[k]);
+                        model(path);
+                }
+                snprintf(path, sizeof(path), "%zu/r", i);
+                (void)layout_of(path_of(path));
+                snprintf(said, sizeof(said), "%s/%zu%s", folder.path, i, rows[i].said);
+                cr_expect_str_eq(reports, said);
+        }
+}
+
+Test(repository, a_file_that_is_no_model_is_no_repository)
+{
+        struct sl_repository_scan *result = NULL;
+        struct sl_error complaint = {""}, error = {""};
+
+        folder_write(&folder, "net.pb", "");
+        cr_expect_eq(sl_repository_scan_plain(path_of("net.pb"), &complaint, &result, &error), -ENOTDIR);
+        cr_expect_not_null(strstr(error.text, "net.pb\": a file, and none that is called NAME.onnx"), "%s", error.text);
+}
+
+/* A file beside it whose name begins as its own does is its own; another model's is not. */
+Test(repository, the_stamp_of_a_file_among_others_is_its_own)
+{
+        const char *repository;
+        uint64_t first;
+
+        model("flat/lenet.onnx");
+        model("flat/other.onnx");
+        folder_write(&folder, "flat/lenet.onnx.data", "1");
+        repository = strdup(path_of("flat"));
+        first = stamp_of(repository);
+        folder_write(&folder, "flat/other.onnx", "another model");
+        folder_write(&folder, "flat/log", "a line");
+        cr_expect_eq(stamp_of(repository), first);
+        folder_write(&folder, "flat/lenet.onnx.data", "22");
+        cr_expect_neq(stamp_of(repository), first);
 }

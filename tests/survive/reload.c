@@ -237,22 +237,30 @@ static const struct {
 };
 #define N_UNSUPPORTED (sizeof(unsupported) / sizeof(*unsupported))
 
-static void add_version(const char *name, const char *version, struct builder *b)
+/* In the place of what was there, with the folders that lead to it. */
+static void write_model(const char *path, struct builder *b)
 {
-        char path[512];
+        char command[512];
         const uint8_t *bytes;
         size_t n_bytes;
         FILE *file;
 
         bytes = builder_pack(b, &n_bytes);
-        snprintf(path, sizeof(path), "mkdir -p '%s/%s/%s'", world.repository, name, version);
-        cr_assert_eq(system(path), 0);
-        snprintf(path, sizeof(path), "%s/%s/%s/model.onnx", world.repository, name, version);
+        snprintf(command, sizeof(command), "mkdir -p \"$(dirname '%s')\" && rm -f '%s'", path, path);
+        cr_assert_eq(system(command), 0);
         file = fopen(path, "wb");
         cr_assert_not_null(file);
         cr_assert_eq(fwrite(bytes, n_bytes, 1, file), 1);
         fclose(file);
         builder_free(b);
+}
+
+static void add_version(const char *name, const char *version, struct builder *b)
+{
+        char path[256];
+
+        snprintf(path, sizeof(path), "%s/%s/%s/model.onnx", world.repository, name, version);
+        write_model(path, b);
 }
 
 static void expect_serves(const char *name)
@@ -344,4 +352,75 @@ Test(reload, names_beyond_those_that_a_runtime_has_are_counted_and_named)
         kill(world.pid, SIGHUP);
         cr_assert_eq(starling_admin_reload(admin, "densenet", NULL), 0);
         cr_expect_eq(world_count_log(&world, "event=models-left-out models=50 limit=256 "), 2, "%s", world_log(&world));
+}
+
+/* ---- repositories of other layouts ---- */
+
+static const struct {
+        const char *name, *path, *repository; /* within the world's folder; NULL: the repository of the world */
+} layouts[] = {
+        {"file", "alone/file.onnx", "alone/file.onnx"},
+        {"flat", "folder/flat.onnx", "folder"},
+        {"own", "apart/own/3/model.onnx", "apart/own"},
+        {"named", "models/named/1/net.onnx", NULL},
+        {"unversioned", "models/unversioned/net.onnx", NULL},
+};
+#define N_LAYOUTS (sizeof(layouts) / sizeof(*layouts))
+
+static void write_layout(size_t i, struct builder *b)
+{
+        char path[256];
+
+        snprintf(path, sizeof(path), "%s/%s", world.folder, layouts[i].path);
+        write_model(path, b);
+}
+
+static void start_layouts(void)
+{
+        static char paths[N_LAYOUTS][192];
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < N_LAYOUTS; i++) {
+                write_layout(i, served());
+                if (!layouts[i].repository)
+                        continue;
+                snprintf(paths[n], sizeof(paths[n]), "%s/%s", world.folder, layouts[i].repository);
+                world.arguments[n] = paths[n];
+                n++;
+        }
+        start();
+}
+
+static void expect_log_of(const char *event, const char *name)
+{
+        char line[128];
+
+        snprintf(line, sizeof(line), "event=%s model=%s version=", event, name);
+        world_expect_log(&world, line);
+}
+
+Test(reload, acts_on_repositories_of_every_layout_alike)
+{
+        struct starling_error error = {""};
+
+        start_layouts();
+        for (size_t i = 0; i < N_LAYOUTS; i++) {
+                expect_serves(layouts[i].name);
+                write_layout(i, served());
+        }
+        kill(world.pid, SIGHUP);
+        for (size_t i = 0; i < N_LAYOUTS; i++) {
+                const char *name = layouts[i].name;
+
+                expect_log_of("model-replaced", name);
+                write_layout(i, of_an_operator());
+                cr_expect_eq(starling_admin_reload(admin, name, &error), -EIO, "%s", error.text);
+                expect_serves(name);
+                cr_expect_eq(starling_admin_unload(admin, name, &error), 0, "%s", error.text);
+                cr_expect_not(is_ready(name));
+                write_layout(i, served());
+                cr_expect_eq(starling_admin_load(admin, name, &error), 0, "%s", error.text);
+                expect_serves(name);
+        }
+        cr_expect_eq(world_count_log(&world, "event=model-left-out"), 0, "%s", world_log(&world));
 }

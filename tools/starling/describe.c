@@ -54,6 +54,10 @@ static const char command_serve_text[] =
         "\n"
         "    NAME/VERSION/model.onnx\n"
         "    NAME/config.yaml           optional; alone in its folder it describes an ensemble\n"
+        "    NAME.onnx                  a model without a configuration, called as the file\n"
+        "\n"
+        "A single .onnx file in VERSION, or in NAME, may have any name. In the place of a repository may stand a NAME.onnx, or the "
+        "folder NAME of one model. What is not plain is left out, and the log says what is there and what to move.\n"
         "\n"
         "The log goes to standard error, one line for each event: key=value, or with --log-format json an object with the same keys, "
         "whose last event says why the runtime ended. Started by a service manager, it says when it is ready (sd_notify).";
