@@ -223,11 +223,48 @@ Test(surroundings, soft_limits_are_raised_to_the_hard_ones, .timeout = 60)
         expect_service(set_soft_limits);
 }
 
+#define THREAD_STACK (8u << 20)
+
+/* Of a process: its threads but the main one, and mappings that are as large as their stacks are to be. */
+static void count_stacks(pid_t pid, uint32_t *ret_threads, uint32_t *ret_stacks)
+{
+        char path[64], line[256];
+        unsigned long begin, end;
+        FILE *maps;
+
+        *ret_threads = *ret_stacks = 0;
+        snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+        maps = fopen(path, "re");
+        cr_assert_not_null(maps);
+        while (fgets(line, sizeof(line), maps))
+                if (sscanf(line, "%lx-%lx rw-p", &begin, &end) == 2)
+                        *ret_stacks += end - begin == THREAD_STACK;
+        fclose(maps);
+        snprintf(path, sizeof(path), "/proc/%d/status", pid);
+        maps = fopen(path, "re");
+        cr_assert_not_null(maps);
+        while (fgets(line, sizeof(line), maps))
+                if (sscanf(line, "Threads: %u", ret_threads) == 1)
+                        --*ret_threads;
+        fclose(maps);
+}
+
 Test(surroundings, threads_have_stacks_of_their_own_size, .timeout = 60)
 {
+        uint32_t threads, stacks;
+        struct world world;
+
+        users_need_root();
         if (WORLD_SLOW)
-                cr_skip_test("sanitizers need more of the main thread's stack");
-        expect_service(set_small_stack);
+                cr_skip_test("sanitizers need more of the main thread's stack, and have mappings of their own");
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\n");
+        world.before_exec = set_small_stack;
+        world_start(&world);
+        count_stacks(world.pid, &threads, &stacks);
+        cr_expect(threads >= 2 && stacks >= threads, "%u threads, %u stacks", threads, stacks);
+        world_stop(&world);
+        world_free(&world);
 }
 
 Test(surroundings, a_socket_folder_that_cannot_be_written_to_is_named_with_what_to_set, .timeout = 60)
