@@ -308,7 +308,8 @@ struct starling_tensor {
  * Lock-free. A system call is made for pages that are handed out for the first time: all of them are faulted in here, so that
  * they are charged to this process and its control group; and when the arena must grow by another region, which the runtime is
  * asked for. The contents are undefined. Return: 64-byte aligned memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a
- * reader or administrator), EPIPE (it must grow, and the runtime is gone), ECHILD.
+ * reader or administrator), EPIPE (it must grow, and the runtime is gone), ETIMEDOUT (it must grow, and the runtime lives but has
+ * not answered for 5 s, as one that is stopped: what it grants later counts for the next try), ECHILD.
  */
 STARLING_API void *starling_alloc(struct starling_client *client, uint64_t bytes);
 
@@ -400,7 +401,8 @@ STARLING_API int starling_queue_open(
  * starling_queue_close() - give a queue pair back
  *
  * Cancels what is in flight and waits for it, so that its buffers are the caller's again; completions that were not reaped are
- * dropped. A runtime that lives but does not answer is waited for 5 s; the queue pair then stays taken. NULL is fine. Return: NULL.
+ * dropped. A runtime that lives but does not answer is waited for 5 s; the queue pair then stays taken, and what was in flight may
+ * still be written to by that runtime until the client is closed. NULL is fine. Return: NULL.
  */
 STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *queue);
 

@@ -200,27 +200,47 @@ static int receive_answer(
         return 0;
 }
 
+static int send_question(struct sl_connection *connection, const struct sl_message *question, int fd, struct sl_error *error)
+{
+        int r = sl_message_send(connection->socket, question, &fd, fd >= 0);
+
+        return r < 0 ? sl_error_set(error, r == -EAGAIN ? ETIMEDOUT : -r, "the runtime takes no message: %s", strerror(-r)) : 0;
+}
+
+/*
+ * A runtime that lives and does not answer in time, as one that is stopped, still owes the answer: whoever asks next gets that. Any
+ * other failure but a refusal would have question and answer out of step from here on.
+ */
+static int await_answer(
+        struct sl_connection *connection, uint32_t type, struct sl_message *ret_answer, int *ret_fd, struct sl_error *error)
+{
+        SL_CLEANUP(close_received) struct fd_set_received received = {.n = 0};
+        int r;
+
+        ret_answer->status = 0;
+        r = receive_answer(connection->socket, type, ret_answer, &received, error);
+        connection->owes = r == -ETIMEDOUT && ret_answer->status == 0;
+        if (r < 0 && ret_answer->status == 0 && !connection->owes)
+                sl_connection_break(connection);
+        if (r == 0)
+                *ret_fd = received.n > 0 ? take_received(&received, 0) : -1;
+        return r;
+}
+
 int sl_connection_ask(struct sl_connection *connection, const struct sl_message *question, int fd, uint32_t answer_type,
         struct sl_message *ret_answer, int *ret_fd, struct sl_error *error)
 {
-        SL_CLEANUP(close_received) struct fd_set_received received = {.n = 0};
+        int r;
 
         if (sl_connection_check(connection))
                 return sl_error_set(error, EPIPE, "the runtime is gone");
-
-        int r = sl_message_send(connection->socket, question, &fd, fd >= 0);
-
-        if (r < 0)
-                return sl_error_set(error, r == -EAGAIN ? ETIMEDOUT : -r, "the runtime takes no message: %s", strerror(-r));
-        ret_answer->status = 0;
-        r = receive_answer(connection->socket, answer_type, ret_answer, &received, error);
-        if (r < 0) {
-                if (ret_answer->status == 0) /* not a refusal: question and answer would be out of step from here on */
-                        sl_connection_break(connection);
-                return r;
+        if (connection->owes) {
+                r = await_answer(connection, answer_type, ret_answer, ret_fd, error);
+                if (r == 0 || ret_answer->status == 0) /* else what was asked for before was refused, which is not this */
+                        return r;
         }
-        *ret_fd = received.n > 0 ? take_received(&received, 0) : -1;
-        return 0;
+        r = send_question(connection, question, fd, error);
+        return r < 0 ? r : await_answer(connection, answer_type, ret_answer, ret_fd, error);
 }
 
 /* ---- hello and welcome ---- */

@@ -4,7 +4,7 @@
  * then takes its place, so a failed attempt changes nothing.
  *
  * Threads: made and freed by one; in between immutable but for @gone, which any thread may set and read, and the socket, on which
- * sl_connection_ask() is called under the client's lock.
+ * sl_connection_ask() is called under the client's lock, with @owes.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 struct sl_connection {
         int socket, doorbell, completion; /* fds; -1: none. @completion: the bell for event loops */
         _Atomic bool gone;                /* the runtime is not there any more, or not to be believed any more */
+        bool owes;                        /* an answer that has not come in time, and comes before any other; under the lock */
         uint32_t role;                    /* enum sl_role */
         struct sl_mapping catalogue, request, response;
         struct sl_channel_shape shape;
@@ -63,7 +64,9 @@ void sl_connection_break(struct sl_connection *connection);
 
 /*
  * Sends @question (with @fd unless that is -1) and waits for the answer, of type @answer_type; a fd that comes with it is the
- * caller's (-1: none). Return: 0; the answer's own status, with its text; -EPIPE; -EPROTO and the connection is broken.
+ * caller's (-1: none). Where an answer of that type is still owed it is taken for this one's: what it brings the caller reads in
+ * the answer. Return: 0; the answer's own status, with its text; -ETIMEDOUT the runtime lives and has not answered: it owes the
+ * answer; -EPIPE; -EPROTO and the connection is broken.
  */
 int sl_connection_ask(struct sl_connection *connection, const struct sl_message *question, int fd, uint32_t answer_type,
         struct sl_message *ret_answer, int *ret_fd, struct sl_error *error);

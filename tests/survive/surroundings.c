@@ -541,6 +541,71 @@ Test(surroundings, a_second_runtime_of_a_name_is_refused_and_the_first_lives_on,
         world_free(&world);
 }
 
+/* ---- a runtime that is stopped for a while ---- */
+
+static void *grow(struct starling_client *client)
+{
+        return starling_alloc(client, 256ull << 20); /* more than a first region has */
+}
+
+/* What a client waits for it gets later; what it is not granted in time it is told, and finds granted at the next try. */
+Test(surroundings, a_runtime_that_is_stopped_for_a_while_keeps_its_clients, .timeout = 60)
+{
+        struct starling_client *client;
+        struct starling_model *model;
+        struct honest *honest;
+        struct footprint before;
+        struct world world;
+        void *data;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\n");
+        world_start(&world);
+        honest = honest_start(&world, "lenet");
+        honest_expect_progress(honest, 10);
+        before = world_footprint(&world);
+        client = world_connect(&world, STARLING_ROLE_CLIENT);
+        kill(world.pid, SIGSTOP);
+        errno = 0;
+        cr_expect_null(grow(client));
+        cr_expect_eq(errno, ETIMEDOUT, "%s", strerror(errno));
+        cr_expect_eq(starling_model_open(client, "lenet", &model, NULL), 0);
+        kill(world.pid, SIGCONT);
+        data = grow(client);
+        cr_expect_not_null(data, "%s", strerror(errno));
+        cr_expect_eq(starling_free(client, data), 0);
+        cr_expect_eq(grow(client), data, "what was granted late is a part of the arena, and once");
+        starling_close(client);
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        world_expect_footprint(&world, &before);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* A worker that has long been done is not taken for one that hangs. */
+Test(surroundings, a_stop_of_the_runtime_is_no_hang_of_its_workers, .timeout = 60)
+{
+        struct honest *honest;
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\nmodel_defaults: {isolation: process, hang_ms: 100}\n");
+        world_start(&world);
+        honest = honest_start(&world, "lenet");
+        for (int i = 0; i < 5; i++) {
+                honest_expect_progress(honest, 10);
+                kill(world.pid, SIGSTOP);
+                world_pause_us(1000000);
+                kill(world.pid, SIGCONT);
+        }
+        honest_expect_progress(honest, 20);
+        cr_expect_eq(world_count_log(&world, "worker-"), 0, "%s", world_log(&world));
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
 /* ---- signals ---- */
 
 Test(surroundings, a_hangup_signal_replaces_what_changed_under_those_who_use_it, .timeout = 60)
