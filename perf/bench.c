@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "base/nearest.h"
 #include "bench_options.h"
 #include "cores.h"
 #include "starling.h"
@@ -118,6 +119,20 @@ const struct sl_bench_description *sl_bench_describe_named(const char *name)
         return NULL;
 }
 
+static const char *name_at(size_t i)
+{
+        return i < N_BENCHMARKS ? benchmarks[i].description.name : NULL;
+}
+
+static int complain_unknown(const char *word)
+{
+        const char *nearest = sl_nearest(word, name_at);
+
+        fprintf(stderr, "starling bench: no benchmark \"%s\"%s%s%s `starling bench` lists all\n", word,
+                nearest ? ", did you mean \"" : ";", nearest ? nearest : "", nearest ? "\"?" : "");
+        return 2;
+}
+
 static int usage(FILE *to)
 {
         fprintf(to, "usage: starling bench BENCHMARK [OPTIONS]\n\n");
@@ -183,13 +198,14 @@ int sl_bench_main(int argc, char **argv)
                 int code = benchmarks[i].run(argc - 1, argv + 1);
 
                 argv[1] = (char *)benchmarks[i].description.name;
+                if (code == 2)
+                        fprintf(stderr, "`starling bench %s --help` says more.\n", argv[1]);
                 /* Whoever was asked to end says so in the usual way: the pending signal is delivered here. */
                 fflush(stdout);
                 sigprocmask(SIG_SETMASK, &before, NULL);
                 return code;
         }
-        fprintf(stderr, "starling bench: there is no benchmark \"%s\"\n", argv[1]);
-        return usage(stderr);
+        return complain_unknown(argv[1]);
 }
 
 int sl_bench_reach(const char *benchmark, const char *name)

@@ -138,12 +138,26 @@ static void pause_ns(uint64_t duration_ns)
         nanosleep(&pause, NULL);
 }
 
+/* What whoever finds no runtime does next. A socket's path does not say its name. */
+static void advise(const struct sl_attachment *want, int result, char *ret_text, size_t bytes)
+{
+        bool is_named = strcmp(want->runtime, SL_SOCKET_NAME) != 0;
+
+        ret_text[0] = 0;
+        if ((result == -ENOENT || result == -ECONNREFUSED) && !strchr(want->runtime, '/'))
+                snprintf(ret_text, bytes, "; to start it: starling serve MODELS%s%s", is_named ? " --name " : "",
+                        is_named ? want->runtime : "");
+}
+
 static int dial(const struct sl_attachment *want, const struct sockaddr_un *address, int *ret_socket, struct sl_error *error)
 {
         int r = dial_once(address, want->timeout_ns, ret_socket);
 
+        char advice[192];
+
+        advise(want, r, advice, sizeof(advice));
         if (r < 0)
-                sl_error_set(error, -r, "runtime \"%s\" at %s: %s", want->runtime, address->sun_path, strerror(-r));
+                sl_error_set(error, -r, "runtime \"%s\" at %s: %s%s", want->runtime, address->sun_path, strerror(-r), advice);
         return r;
 }
 

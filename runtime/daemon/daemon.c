@@ -526,8 +526,8 @@ static void mention_nothing(const struct daemon *daemon)
         if (n_specs == 0)
                 log_text(daemon, SL_LOG_WARNING, "serves-nothing", "cause",
                         options->n_repositories + daemon->models->n_repositories
-                                ? "no repository has a model"
-                                : "no model repository is named, neither as an argument nor in the configuration");
+                                ? "no repository has a model, NAME.onnx or NAME/VERSION/model.onnx"
+                                : "no model repository is named, neither as an argument nor in the configuration: starling serve REPOSITORY");
 }
 
 /* What is said of all models may be meant for one of them; what none of those that serve has is a mistake. */

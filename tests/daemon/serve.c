@@ -178,14 +178,14 @@ Test(serve, who_serves_nothing_says_so)
 
         cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&empty));
         cr_expect_not_null(
-                strstr(output_of(&empty), "event=serves-nothing cause=\"no repository has a model\""), "%s", output_of(&empty));
+                strstr(output_of(&empty), "event=serves-nothing cause=\"no repository has a model, NAME.onnx or NAME/VERSION/model.onnx\""), "%s", output_of(&empty));
         kill(empty.pid, SIGTERM);
         cr_assert_str_eq(heard(), "STOPPING=1");
         cr_assert_eq(end_of(&empty), 0);
         struct process bare = start("bare", (char *[]){"starling", "serve", "--name", name, NULL});
         cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&bare));
         cr_expect_not_null(
-                strstr(output_of(&bare), "event=serves-nothing cause=\"no model repository is named"), "%s", output_of(&bare));
+                strstr(output_of(&bare), "event=serves-nothing cause=\"no model repository is named, neither as an argument nor in the configuration: starling serve "), "%s", output_of(&bare));
         kill(bare.pid, SIGTERM);
         cr_assert_eq(end_of(&bare), 0);
 }

@@ -47,6 +47,7 @@
 #define EXPORTER_OPTIONS(X) X(LISTEN, "listen", 0, "ADDRESS", "numeric, with a port; whoever reaches it may read [127.0.0.1:9464]")
 
 #define POSTMORTEM_OPTIONS(X)                                                                                                      \
+        X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
         X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
         X(LAST, "last", 0, "N", "of the requests that have ended, the last ones [20]")
 

@@ -2,6 +2,7 @@
 /*
  * `starling COMMAND ...`: finds the command, or says what it is. No state.
  */
+#include "base/nearest.h"
 #include "base/standard_fds.h"
 #include "command.h"
 #include "describe.h"
@@ -57,7 +58,7 @@ int complain_usage(const char *name)
 {
         const struct command_description *command = describe_command_named(name);
 
-        fprintf(stderr, "usage: starling %s %s\n", name, command ? command->arguments : "");
+        fprintf(stderr, "usage: starling %s %s\n`starling %s --help` says more.\n", name, command ? command->arguments : "", name);
         return STATUS_USAGE;
 }
 
@@ -69,9 +70,31 @@ static void print_help(FILE *stream)
         for (size_t i = 0; (command = describe_command(i)); i++)
                 if (!describe_is_internal(command))
                         fprintf(stream, "  %-13s  %s\n", command->name, command->summary);
-        fprintf(stream, "\n`starling COMMAND --help` says more.\n"
+        fprintf(stream, "\nTo begin: `starling serve NAME.onnx`, or a folder of models, and ask it from C, C++ or Python:\n"
+                        "`import starling; starling.Client().infer(\"NAME\", array)`. `starling models` shows what is served.\n"
+                        "\n`starling COMMAND --help` says more.\n"
                         "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 no such runtime, 4 not allowed;\n"
                         "5 and 6 see `starling doctor --help`.\n");
+}
+
+/* "" for one that is not for people. */
+static const char *command_name_at(size_t i)
+{
+        const struct command_description *command = describe_command(i);
+
+        return command && describe_is_internal(command) ? "" : command ? command->name : NULL;
+}
+
+/* A command, or an option in its place, that there is not. */
+static int complain_unknown(const char *command, const char *word)
+{
+        const char *kind = word[0] == '-' ? "option" : "command", *nearest = sl_nearest(word + strspn(word, "-"), command_name_at);
+        const char *dashes = word[0] == '-' ? "--" : "";
+
+        if (!nearest)
+                return complain(STATUS_USAGE, command, "no %s \"%s\"; `starling help` lists all commands", kind, word);
+        return complain(STATUS_USAGE, command, "no %s \"%s\", did you mean \"%s%s\"? `starling help` lists all commands", kind,
+                word, dashes, nearest);
 }
 
 /* `starling help bench load` */
@@ -80,7 +103,7 @@ static int help_of_benchmark(const char *name)
         struct benchmark_description benchmark;
 
         if (!describe_benchmark_named(name, &benchmark))
-                return complain(STATUS_USAGE, "help", "no benchmark \"%s\"", name);
+                return command_bench(2, (char *[]){"bench", (char *)name, NULL});
         describe_print(&benchmark.command, stdout);
         return STATUS_OK;
 }
@@ -92,7 +115,7 @@ int command_help(int argc, char **argv)
         if (argc > 2 && strcmp(argv[1], "bench") == 0)
                 return help_of_benchmark(argv[2]);
         if (argc > 1 && !command)
-                return complain(STATUS_USAGE, "help", "no command \"%s\"", argv[1]);
+                return complain_unknown("help", argv[1]);
         if (!command) {
                 print_help(stdout);
                 return STATUS_OK;
@@ -132,7 +155,7 @@ static int run_command(int argc, char **argv)
         if (command)
                 return command->run(wants_help ? 1 : argc - 1, argv + 1);
         if (*name)
-                complain(STATUS_USAGE, "", "no command \"%s\"", name);
+                return complain_unknown("", name);
         print_help(stderr);
         return STATUS_USAGE;
 }

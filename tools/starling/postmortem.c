@@ -46,6 +46,8 @@ static int parse(int argc, char **argv, struct postmortem_arguments *ret_argumen
         for (int option; status == STATUS_OK && (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_JSON)
                         ret_arguments->json = true;
+                else if (option == OPTION_NAME)
+                        ret_arguments->name = optarg;
                 else if (option == OPTION_LAST)
                         status = parse_last(optarg, &ret_arguments->last);
                 else
@@ -262,5 +264,5 @@ int command_postmortem(int argc, char **argv)
                 flight_deinit(&flight);
         }
         sl_stats_close(view);
-        return r == 0 ? STATUS_OK : complain(session_status(r), argv[0], "%s", error.text);
+        return r == 0 ? STATUS_OK : session_complain(r, argv[0], arguments.name, error.text);
 }

@@ -4,6 +4,7 @@
 #include "command.h"
 
 #include <stddef.h>
+#include <string.h>
 
 int session_parse(int argc, char **argv, const struct option *options, int min, int max, struct session_arguments *ret_arguments)
 {
@@ -32,6 +33,18 @@ int session_parse(int argc, char **argv, const struct option *options, int min, 
 int session_status(int result)
 {
         return sl_exit_status_of(result); /* STATUS_NOBODY, STATUS_REFUSED */
+}
+
+int session_complain(int result, const char *command, const char *name, const char *text)
+{
+        bool is_named = strcmp(name, "starling") != 0;
+        int status = session_status(result);
+
+        if (status != STATUS_NOBODY || strchr(name, '/'))
+                return complain(status, command, "%s", text);
+        return complain(status, command,
+                "%s; no runtime \"%s\" is there, and none has crashed; to start it: starling serve MODELS%s%s", text, name,
+                is_named ? " --name " : "", is_named ? name : "");
 }
 
 int session_open(const char *command, const struct session_arguments *arguments, enum starling_role role,

@@ -29,3 +29,6 @@ int session_open(const char *command, const struct session_arguments *arguments,
 
 /* The exit status of a -errno. */
 int session_status(int result);
+
+/* Why runtime @name has no stats page, and what is to be done where that is because it is not there. Return: enum status. */
+int session_complain(int result, const char *command, const char *name, const char *text);

@@ -118,7 +118,7 @@ static int print_once(const struct stats_arguments *arguments)
         int r = snapshot_of(arguments->name, &snapshot, &error);
 
         if (r < 0)
-                return complain(session_status(r), "stats", "%s", error.text[0] ? error.text : strerrordesc_np(-r));
+                return session_complain(r, "stats", arguments->name, error.text[0] ? error.text : strerrordesc_np(-r));
         (arguments->json ? stats_print_json : stats_print_text)(snapshot);
         snapshot_free(snapshot);
         return STATUS_OK;
@@ -235,7 +235,7 @@ static int watch(const struct stats_arguments *arguments)
         follow_init(&watching.follow, arguments->name);
         r = follow_look(&watching.follow);
         if (r < 0)
-                return complain(session_status(r), "stats", "%s", watching.follow.cause.text);
+                return session_complain(r, "stats", arguments->name, watching.follow.cause.text);
         if (watching.follow.state == FOLLOW_LIVES)
                 status = take_snapshot(&watching, &watching.before);
         while (status == STATUS_OK && (!arguments->count || watching.lines < arguments->count)) {

@@ -149,7 +149,7 @@ int command_trace(int argc, char **argv)
                 return status;
         r = sl_stats_open(arguments.name, NULL, &view, &error);
         if (r < 0)
-                return complain(session_status(r), argv[0], "%s", error.text);
+                return session_complain(r, argv[0], arguments.name, error.text);
         r = trace_begin(&trace, view, (uint32_t)arguments.requests, &error);
         status = r < 0 ? complain(STATUS_FAILED, argv[0], "%s", error.text) : watch_into_file(&trace, &arguments);
         trace_deinit(&trace);

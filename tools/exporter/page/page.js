@@ -334,7 +334,7 @@ class Runtime {
       row.dataset.model = model.name;
       return row;
     });
-    fill(this.find(".models"), rows, 14, "It serves no model. Put NAME/VERSION/model.onnx into its repository, then: starling load NAME");
+    fill(this.find(".models"), rows, 14, "It serves no model. Put NAME.onnx or NAME/VERSION/model.onnx into its repository, then: starling load NAME");
     const out = this.history && this.history.left_out ? ` ${this.history.left_out} models and workers are too many to be followed.` : "";
     this.find(".window").textContent = seconds ? `Percentiles are of the last ${age(seconds)}, from a request's arrival to its completion.${out}` : out;
   }
