@@ -11,7 +11,9 @@
 static void say(struct text *out, const struct watch *watch, const char *what)
 {
         text_add(out, watch->name); /* a name of a runtime is a plain word */
-        text_add_format(out, ": %.512s\n", what);
+        text_add(out, ": ");
+        text_add(out, what);
+        text_add(out, "\n");
 }
 
 static bool lives(struct text *out, const struct watch *watch)
@@ -53,8 +55,11 @@ static void say_fault(struct text *out, const struct watch *watch, const struct 
         char name[4 * SL_STATS_NAME_BYTES], why[4 * SL_STATS_WHY_BYTES];
 
         text_add(out, watch->name);
-        text_add_format(out, ": model %s %s%s", sl_quote(model->name, name, sizeof(name)), fault, model->why[0] ? ": " : "");
-        text_add_format(out, "%s\n", model->why[0] ? sl_quote(model->why, why, sizeof(why)) : "");
+        text_add(out, ": model ");
+        text_add(out, sl_quote(model->name, name, sizeof(name)));
+        text_add_format(out, " %s%s", fault, model->why[0] ? ": " : "");
+        text_add(out, model->why[0] ? sl_quote(model->why, why, sizeof(why)) : "");
+        text_add(out, "\n");
 }
 
 /* How many models are in the way. One that is just being changed is not, and one of many may be left out of the lines. */
@@ -73,7 +78,7 @@ static uint32_t count_faults(struct text *out, const struct watch *watch)
                 n += fault != NULL;
         }
         if (n > LINES_MAX)
-                text_add_format(out, "%s: and %u other models\n", watch->name, n - LINES_MAX);
+                text_add_format(out, "and %u other models of it\n", n - LINES_MAX);
         return n;
 }
 

@@ -165,7 +165,7 @@ Test(exporter_hostile_pages, noise_in_the_place_of_slots_is_valid_json)
 
         crash_with(1);
         cr_assert_eq(fill_with_noise(page_path()), 0);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 2; i++) {
                 site.step_ns = 0;
                 site_step(&site);
                 history_step(history, watch.view); /* as if it lived */

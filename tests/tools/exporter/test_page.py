@@ -103,6 +103,8 @@ class PageTest(unittest.TestCase):
                     self.assertEqual(whole(row[column]["title"] or "0"), total[key], key)
         self.assertEqual(self.browser.value("document.querySelectorAll('.workers li').length"), len(json.loads(self.runtime.stats("--json"))["workers"]))
         self.browser.wait_for("document.querySelectorAll('.throughput path.series').length >= 3", "lines of those that were asked")
+        self.browser.value("(() => { const filter = document.querySelector('.filter'); filter.value = 'NeT'; filter.dispatchEvent(new Event('input')); })()")
+        self.assertEqual(list(cells(self.browser)), ["densenet", "lenet", "mobilenet", "resnet"])
 
     def test_text_of_others_is_text_and_nothing_comes_from_elsewhere(self):
         self.open()

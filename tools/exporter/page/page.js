@@ -6,10 +6,12 @@
 const STATS_MS = 2000, HISTORY_MS = 5000, LONGEST_MS = 30000;
 const SVG = "http://www.w3.org/2000/svg";
 const COLOURS = 7; // and one for all others together
+const FEW = 12; // models that one overlooks without looking for their names
 
 // ---- words ----
 
 const counts = new Intl.NumberFormat("en");
+const byName = new Intl.Collator("en", { numeric: true }).compare;
 
 function threeDigits(value) {
   const a = Math.abs(value);
@@ -148,7 +150,7 @@ function steps(values) {
 /** The same of powers of ten. */
 function decades(values) {
   const low = Math.floor(Math.log10(Math.min(...values, Infinity))), high = Math.ceil(Math.log10(Math.max(...values, 0)));
-  if (!isFinite(low)) return steps([]);
+  if (!isFinite(low)) return { ticks: [], share: () => 0 };
   const n = Math.max(1, high - low);
   return { ticks: Array.from({ length: n + 1 }, (_, i) => 10 ** (low + i)), share: (value) => (Math.log10(value) - low) / n };
 }
@@ -226,6 +228,7 @@ class Chart {
     const value = (one) => (at === null ? latest(one.values) : one.values[at]);
     this.legend.replaceChildren(...lines.map((one) => el("li", { class: "c" + one.colour }, el("i", { "aria-hidden": "true" }),
       el("span", {}, one.name), el("b", {}, value(one) === null ? "–" : this.word(value(one))))));
+    if (!lines.length) this.legend.replaceChildren(el("li", {}, "Nothing was asked in this time."));
     this.note.textContent = at === null ? `Now, and ${age(points * this.data.step)} back; arrow keys and the pointer go there.` : "At " + clock(ms[at]);
     this.svg.setAttribute("aria-label", lines.map((one) => `${one.name}: ${latest(one.values) === null ? "nothing" : this.word(latest(one.values))}`).join("; ") || "nothing");
   }
@@ -243,6 +246,7 @@ class Runtime {
     for (const region of this.section.querySelectorAll(".scroll")) region.setAttribute("aria-label", region.closest(".card").querySelector("h3").textContent);
     this.throughput = new Chart(this.find(".throughput"), rate, false);
     this.latency = new Chart(this.find(".latency"), duration, true);
+    this.find(".filter").addEventListener("input", () => this.runtime && this.runtime.stats && this.showModels(this.runtime.stats));
     this.history = null;
     this.colours = new Map();
   }
@@ -318,9 +322,11 @@ class Runtime {
     const past = new Map(this.history ? this.history.models.map((model) => [model.name, model]) : []);
     const isShown = (model) => model.name !== "(others)" || model.requests > 0;
     const order = { failed: 0, degraded: 1, loading: 2, waiting: 3 };
-    const models = stats.models.filter(isShown).sort((a, b) => (order[a.state] ?? 9) - (order[b.state] ?? 9) || (a.name < b.name ? -1 : 1));
+    const models = stats.models.filter(isShown).sort((a, b) => (order[a.state] ?? 9) - (order[b.state] ?? 9) || byName(a.name, b.name));
+    const filter = this.find(".filter"), part = filter.value.toLowerCase();
+    filter.hidden = models.length <= FEW && !part;
     let seconds = 0;
-    const rows = models.map((model) => {
+    const rows = models.filter((model) => model.name.toLowerCase().includes(part)).map((model) => {
       const history = past.get(model.name), window = history ? history.window : null;
       const name = heading(model.name, el("small", {}, model.kind === "model" ? "version " + model.version : model.kind + (model.members ? " of " + model.members : "")));
       const state = cell(badge(model.state), "left");
@@ -334,13 +340,13 @@ class Runtime {
       row.dataset.model = model.name;
       return row;
     });
-    fill(this.find(".models"), rows, 14, "It serves no model. Put NAME.onnx or NAME/VERSION/model.onnx into its repository, then: starling load NAME");
+    fill(this.find(".models"), rows, 14, part ? "No model has that in its name." : "It serves no model. Put NAME.onnx or NAME/VERSION/model.onnx into its repository, then: starling load NAME");
     const out = this.history && this.history.left_out ? ` ${this.history.left_out} models and workers are too many to be followed.` : "";
     this.find(".window").textContent = seconds ? `Percentiles are of the last ${age(seconds)}, from a request's arrival to its completion.${out}` : out;
   }
 
   showQueues(stats) {
-    const rows = stats.queues.filter((queue) => queue.model !== "(others)").sort((a, b) => b.depth - a.depth || (a.model < b.model ? -1 : a.model > b.model ? 1 : a.kind < b.kind ? -1 : 1))
+    const rows = stats.queues.filter((queue) => queue.model !== "(others)").sort((a, b) => b.depth - a.depth || byName(a.model, b.model) || byName(a.kind, b.kind))
       .slice(0, 40).map((queue) => el("tr", {}, heading(queue.model, el("small", {}, queue.kind)), count(queue.depth), count(queue.samples),
         queue.oldest_ns ? time(Math.max(0, stats.taken_ns - queue.oldest_ns)) : cell("–", "zero")));
     fill(this.find(".queues"), rows, 4, "No queue.");
@@ -427,7 +433,7 @@ class Runtime {
     const models = this.history.models.filter((model) => done(model) > 0).sort((a, b) => done(b) - done(a));
     const lines = models.slice(0, COLOURS).map((model) => ({ name: model.name, values: model[key], colour: this.colourOf(model.name, models.slice(0, COLOURS)) }));
     if (models.length > COLOURS && join) lines.push({ name: `${models.length - COLOURS} others`, values: sum(models.slice(COLOURS).map((model) => model[key]), this.history.unix_ms.length), colour: COLOURS });
-    return lines.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return lines.sort((a, b) => byName(a.name, b.name));
   }
 
   colourOf(name, models) {
