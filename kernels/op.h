@@ -333,6 +333,13 @@ int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
  */
 uint64_t sl_op_work(const struct sl_node_desc *node);
 
+/*
+ * Of that work, what the data decide on: how much more some data make the node do than others, to a constant factor. 0: all data
+ * make it do the same. UINT64_MAX: nothing of what the node says bounds it (the regions of a RoiAlign without a sampling_ratio),
+ * how much it makes is data-dependent, or it has bodies.
+ */
+uint64_t sl_op_data_work(const struct sl_node_desc *node);
+
 /* Multiply-adds of the node at its shapes: the part of its work that a processor's peak is about; 0 for operators without any and
  * for shapes that are not static. */
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node);

@@ -413,6 +413,50 @@ uint64_t sl_work_control(const struct sl_node_desc *node)
         return 0;
 }
 
+static bool is_float(const struct sl_node_desc *node)
+{
+        return sl_dtype_is_float(node->inputs[0].dtype) || sl_dtype_is_float(node->inputs[1].dtype);
+}
+
+static bool has_input(const struct sl_node_desc *node, uint32_t i)
+{
+        return node->n_inputs > i && node->inputs[i].dtype != SL_DTYPE_NONE;
+}
+
+/* Of an operator that is not SL_OP_COUNTS or SL_OP_CONTROL. */
+static bool data_decide(const struct sl_node_desc *node)
+{
+        switch (node->op) {
+        case SL_OP_ROI_ALIGN:    /* samples of a cell, and regions beside the image */
+        case SL_OP_MAX_ROI_POOL: /* pixels of a region */
+        case SL_OP_TOP_K:        /* how often the heap changes */
+        case SL_OP_NGRAM:        /* how much of an n-gram fits */
+        case SL_OP_TREES:        /* how long the ways are */
+        case SL_OP_PAIR_CLASSES: /* rounds until the probabilities are there */
+        case SL_OP_DET:          /* columns before one of zeros */
+                return true;
+        case SL_OP_LSTM:
+        case SL_OP_GRU:
+        case SL_OP_RNN:
+                return has_input(node, SL_RNN_LENGTHS);
+        case SL_OP_POW:
+                return !is_float(node); /* bits of the exponent */
+        case SL_OP_MOD:
+                return is_float(node); /* bits between the operands */
+        default:
+                return false;
+        }
+}
+
+uint64_t sl_op_data_work(const struct sl_node_desc *node)
+{
+        if (sl_op_traits(node->op) & (SL_OP_COUNTS | SL_OP_CONTROL))
+                return UINT64_MAX;
+        if (node->op == SL_OP_ROI_ALIGN && !sl_attrs_int(&node->attrs, SL_ATTR_SAMPLING_RATIO, 0))
+                return UINT64_MAX;
+        return data_decide(node) ? sl_op_work(node) : 0;
+}
+
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
 {
         for (uint32_t i = 0; i < node->n_inputs; i++)

@@ -16,12 +16,16 @@
 #define ROUNDS         20000 /* at most, for each operator */
 #define ENOUGH         60    /* that were computed */
 #define TENSOR_BYTES   (256 << 10)
-#define WORK_MAX       (2 << 20) /* of a node that is run */
-#define BLOCKS_OF_STEP 40        /* basic blocks that an elementary step may be */
-#define BLOCKS_OF_NODE 4000      /* that a launch may take besides */
-#define BLOCKS_TO_END  100000    /* that it may take from the verdict to its end */
-#define STEPS_OF_BLOCK 16        /* steps that may be said for each block and each element of the node's tensors */
-#define SHORT_GRAIN    64        /* steps between two looks, so that small nodes are long ones */
+#define WORK_MAX       (2 << 20)       /* of a node that is run */
+#define BLOCKS_OF_STEP 40              /* basic blocks that an elementary step may be */
+#define BLOCKS_OF_NODE 4000            /* that a launch may take besides */
+#define BLOCKS_TO_END  100000          /* that it may take from the verdict to its end */
+#define STEPS_OF_BLOCK 16              /* steps that may be said for each block and each element of the node's tensors */
+#define SHORT_GRAIN    64              /* steps between two looks, so that small nodes are long ones */
+#define VARIED_MAX     (WORK_MAX / 16) /* of a node that is launched with several kinds of data */
+#define KINDS_OF_DATA  6
+#define BLOCKS_BESIDE  100 /* that a launch takes with any data */
+#define BLOCKS_OF_DATA 6   /* times as many blocks as other data, where they are said to decide on nothing */
 
 static struct run {
         uint64_t blocks, limit;
@@ -172,6 +176,70 @@ static void interrupt(struct random *random, const struct sl_node_desc *node, st
         memory_deinit(&memory, node);
 }
 
+/* What element @k is of that kind of data: zeros, as a trial may be of, ascending and descending ones, large ones. */
+static double value_of(int kind, uint64_t k)
+{
+        switch (kind) {
+        case 0:
+                return 0;
+        case 1:
+                return (double)(k % 4096);
+        case 2:
+                return 1000.0 * (double)(k % 64);
+        case 3:
+                return -(double)(k % 4096);
+        default:
+                return 1e30;
+        }
+}
+
+/* The last kind is at random. Integers, which may be indices and lengths, are small. */
+static void fill_kind(const struct sl_node_desc *node, int kind, struct memory *memory)
+{
+        for (uint32_t i = 0; i < node->n_inputs && kind < KINDS_OF_DATA - 1; i++) {
+                uint32_t dtype = node->inputs[i].dtype;
+                uint64_t n = dtype == SL_DTYPE_NONE ? 0 : (uint64_t)sl_shape_elements(&node->inputs[i].shape);
+
+                for (uint64_t k = 0; k < n; k++)
+                        if (dtype == SL_DTYPE_F32)
+                                ((float *)memory->inputs[i])[k] = (float)value_of(kind, k);
+                        else if (dtype == SL_DTYPE_F64)
+                                ((double *)memory->inputs[i])[k] = value_of(kind, k);
+                        else if (dtype == SL_DTYPE_I32)
+                                ((int32_t *)memory->inputs[i])[k] = kind;
+                        else if (dtype == SL_DTYPE_I64)
+                                ((int64_t *)memory->inputs[i])[k] = kind;
+        }
+}
+
+/* The shapes are the same, and so is what is done, unless it is said that the data decide. */
+static void vary(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel)
+{
+        uint64_t limit = sl_op_work(node) * BLOCKS_OF_STEP + BLOCKS_OF_NODE, least = UINT64_MAX, most = 0;
+
+        if (sl_op_data_work(node) || sl_op_work(node) > VARIED_MAX)
+                return;
+        for (int kind = 0; kind < KINDS_OF_DATA; kind++) {
+                struct memory memory;
+                uint64_t blocks;
+                int r = 0;
+
+                memory_init(&memory, random, node, kernel);
+                fill_kind(node, kind, &memory);
+                blocks = blocks_of(kernel, &memory, NULL, limit, &r);
+                memory_deinit(&memory, node);
+                if (r < 0) /* an index that is out of range ends it */
+                        continue;
+                least = blocks < least ? blocks : least;
+                most = blocks > most ? blocks : most;
+        }
+        if (most && most > BLOCKS_OF_DATA * (least + BLOCKS_BESIDE))
+                print_node(node);
+        cr_expect(!most || most <= BLOCKS_OF_DATA * (least + BLOCKS_BESIDE),
+                "%s: %" PRIu64 " blocks ran, and with other data %" PRIu64 ", which are said to decide on nothing",
+                sl_op_name(node->op), least, most);
+}
+
 static bool comes_through(struct random *random, struct sl_node_desc *node,
         void (*check)(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel))
 {
@@ -192,7 +260,7 @@ static bool comes_through(struct random *random, struct sl_node_desc *node,
 }
 
 static void check_operators(
-        uint64_t seed, void (*check)(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel))
+        uint64_t seed, int enough, void (*check)(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel))
 {
         static const int64_t large[] = {0, 8, 60, 300};
         struct random random = {.state = seed};
@@ -200,7 +268,7 @@ static void check_operators(
         for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
                 int computed = 0;
 
-                for (int i = 0; i < ROUNDS && computed < ENOUGH; i++) {
+                for (int i = 0; i < ROUNDS && computed < enough; i++) {
                         random.large = large[random_next(&random, 4)];
 
                         struct sl_node_desc node = random_node(&random, op);
@@ -214,10 +282,28 @@ static void check_operators(
 
 Test(work, that_a_node_is_said_to_be_is_what_it_does_within_a_factor)
 {
-        check_operators(20261122, compare);
+        check_operators(20261122, ENOUGH, compare);
 }
 
 Test(work, a_launch_that_is_ended_ends_within_some_steps)
 {
-        check_operators(1122, interrupt);
+        check_operators(1122, ENOUGH, interrupt);
+}
+
+Test(work, that_data_decide_on_is_said_to_be_theirs)
+{
+        check_operators(1128, ENOUGH / 3, vary);
+}
+
+/* So that nobody is told that a trial with one kind of data says what others take (runtime/serve/execute/inline_executor.h). */
+Test(work, of_what_counts_or_has_bodies_is_the_datas)
+{
+        struct random random = {.state = 28};
+
+        for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
+                struct sl_node_desc node = random_node(&random, op);
+
+                if (sl_op_traits(op) & (SL_OP_COUNTS | SL_OP_CONTROL))
+                        cr_expect_eq(sl_op_data_work(&node), UINT64_MAX, "%s", sl_op_name(op));
+        }
 }

@@ -17,6 +17,8 @@
 #define ENOUGH       100u /* of them, at least */
 #define REQUESTS_MAX (100 * REQUESTS)
 #define LARGEST      7u
+#define BARRED       1100u /* requests during which a model whose job was given up is barred, and some */
+#define BURST        6u
 
 struct scene {
         struct service service;
@@ -52,11 +54,12 @@ static void write_model(const char *path)
         builder_free(b);
 }
 
-/* @cores: 0: as many as there are. */
-static void begin(struct scene *s, uint64_t inline_ns, uint32_t cores)
+/* @cores: 0: as many as there are. @bound_ns: after which a job is given up; 0: as ever. */
+static void begin_bound(struct scene *s, uint64_t inline_ns, uint32_t cores, uint64_t bound_ns)
 {
         memset(s, 0, sizeof(*s));
         service_init(&s->service);
+        s->service.options.inline_bound_ns = bound_ns;
         s->service.options.inline_ns = inline_ns;
         s->service.options.cores = cores;
         snprintf(s->model, sizeof(s->model), "%s/model.onnx", s->service.directory);
@@ -71,6 +74,11 @@ static void begin(struct scene *s, uint64_t inline_ns, uint32_t cores)
         cr_assert_eq(starling_model_open(s->client, "small", &s->small, NULL), 0, "%s", s->service.log);
         cr_assert_eq(starling_tensor_alloc(s->client, STARLING_F32, 2, (uint32_t[]){LARGEST, WIDTH}, &s->input), 0);
         cr_assert_eq(starling_tensor_alloc(s->client, STARLING_F32, 2, (uint32_t[]){LARGEST, WIDTH}, &s->output), 0);
+}
+
+static void begin(struct scene *s, uint64_t inline_ns, uint32_t cores)
+{
+        begin_bound(s, inline_ns, cores, 0);
 }
 
 static void end(struct scene *s)
@@ -161,5 +169,61 @@ Test(inline_requests, that_are_alone_are_the_dispatchers_though_they_take_longer
         for (uint32_t i = 0; batches_of(&s, "inline") < ENOUGH && i < REQUESTS_MAX; i++)
                 infer(&s, 0, output);
         cr_expect_geq(batches_of(&s, "inline"), ENOUGH);
+        end(&s);
+}
+
+/*
+ * As the test above but for the bound, after which nothing is begun: all that the dispatcher takes for itself it gives up. While
+ * its model is barred nothing is, so that requests are many.
+ */
+Test(inline_requests, that_are_given_up_are_workers_and_complete_once_with_the_same_bits, .timeout = 60)
+{
+        static float workers[REQUESTS][LARGEST * WIDTH], own[LARGEST * WIDTH];
+        struct starling_completion completion;
+        struct scene s;
+
+        begin(&s, 0, 0);
+        infer_all(&s, workers);
+        end(&s);
+        begin_bound(&s, 1000000000, 0, 1);
+        for (uint32_t i = 0; i < BARRED + 2 * REQUESTS; i++) {
+                memset(own, 0, sizeof(own));
+                infer(&s, i % REQUESTS, own);
+                cr_assert_eq(memcmp(own, workers[i % REQUESTS], sizeof(own)), 0, "request %u", i);
+                cr_assert_eq(starling_poll(s.queue, &completion, 1), 0, "request %u completed twice", i);
+        }
+        cr_expect_eq(batches_of(&s, "inline"), 0);
+        cr_expect_geq(batches_of(&s, "thread"), BARRED + 2 * REQUESTS);
+        end(&s);
+}
+
+/* Several at once, so that what is given up was gathered, and others wait behind it. */
+Test(inline_requests, that_are_given_up_together_complete_once_each, .timeout = 60)
+{
+        struct starling_request requests[BURST];
+        struct starling_completion done[BURST];
+        struct scene s;
+
+        begin_bound(&s, 1000000000, 0, 1);
+        s.input.dims[0] = s.output.dims[0] = 1;
+        for (uint64_t i = 0; i < BURST; i++)
+                requests[i] = (struct starling_request){
+                        .model = s.small, .inputs = &s.input, .n_inputs = 1, .outputs = &s.output, .n_outputs = 1, .user_data = i};
+        for (uint32_t round = 0; round < BARRED; round++) {
+                uint32_t seen = 0;
+
+                cr_assert_eq(starling_submit_many(s.queue, requests, BURST, NULL), (int)BURST);
+                for (uint32_t left = BURST; left;) {
+                        int n = starling_wait(s.queue, done, BURST, STARLING_FOREVER);
+
+                        cr_assert_gt(n, 0);
+                        for (int i = 0; i < n; i++, left--) {
+                                cr_assert_eq(done[i].status, 0, "%s", starling_strerror(done[i].status));
+                                cr_assert_eq(seen & 1u << done[i].user_data, 0, "it completed twice");
+                                seen |= 1u << done[i].user_data;
+                        }
+                }
+        }
+        cr_expect_eq(batches_of(&s, "inline"), 0);
         end(&s);
 }

@@ -6,6 +6,7 @@
  */
 #include "builder.h"
 #include "honest.h"
+#include "stats.h"
 #include "world.h"
 
 #include <criterion/criterion.h>
@@ -205,5 +206,208 @@ Test(work, a_shut_down_ends_what_runs_after_its_grace, .timeout = 60)
         slow_expect(&slow, -ECANCELED);
         world_stop(&world);
         starling_close(slow.client);
+        world_free(&world);
+}
+
+/* ---- what the dispatcher computes itself ---- */
+
+#define MANY 4096 /* elements, of models that take microseconds of zeros */
+
+/* A graph of each operator whose work is the data's: of zeros, as it is tried, it does next to nothing. */
+static void build_roi_align(struct builder *b)
+{
+        Onnx__NodeProto *node;
+
+        builder_input(b, "image", SL_DTYPE_F32, DIMS(1, 1, 4, 4));
+        builder_input(b, "regions", SL_DTYPE_F32, DIMS(1, 4));
+        builder_ints(b, "images", DIMS(1), (int64_t[]){0});
+        node = builder_node(b, "RoiAlign", "image,regions,images", "y");
+        builder_attr_int(b, node, "sampling_ratio", 0);
+}
+
+static void build_max_roi_pool(struct builder *b)
+{
+        Onnx__NodeProto *node;
+
+        builder_input(b, "image", SL_DTYPE_F32, DIMS(1, 4, 64, 64));
+        builder_input(b, "regions", SL_DTYPE_F32, DIMS(1, 5));
+        node = builder_node(b, "MaxRoiPool", "image,regions", "y");
+        builder_attr_ints(b, node, "pooled_shape", 2, (int64_t[]){2, 2});
+}
+
+static void build_top_k(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, MANY));
+        builder_ints(b, "k", DIMS(1), (int64_t[]){16});
+        builder_node(b, "TopK", "x,k", "y,where");
+}
+
+static void build_lstm(struct builder *b)
+{
+        Onnx__NodeProto *node;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(64, 1, 8));
+        builder_input(b, "lengths", SL_DTYPE_I32, DIMS(1));
+        builder_random(b, "w", DIMS(1, 32, 8));
+        builder_random(b, "r", DIMS(1, 32, 8));
+        node = builder_node(b, "LSTM", "x,w,r,,lengths", "y");
+        builder_attr_int(b, node, "hidden_size", 8);
+}
+
+static void build_power(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_I64, DIMS(1, 512));
+        builder_input(b, "e", SL_DTYPE_I64, DIMS(1, 512));
+        builder_node(b, "Pow", "x,e", "y");
+}
+
+static void build_remainder(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 512));
+        builder_input(b, "d", SL_DTYPE_F32, DIMS(1, 512));
+        builder_attr_int(b, builder_node(b, "Mod", "x,d", "y"), "fmod", 1);
+}
+
+static void build_determinant(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 24, 24));
+        builder_node(b, "Det", "x", "y");
+}
+
+static void build_of_one(struct builder *b, const char *operator, int32_t dtype)
+{
+        builder_input(b, "x", dtype, DIMS(16));
+        builder_node(b, operator, "x", "y");
+}
+
+static void build_non_zero(struct builder *b)
+{
+        build_of_one(b, "NonZero", SL_DTYPE_F32);
+}
+
+static void build_unique(struct builder *b)
+{
+        build_of_one(b, "Unique", SL_DTYPE_F32);
+}
+
+static void build_constant_of_shape(struct builder *b)
+{
+        builder_input(b, "shape", SL_DTYPE_I64, DIMS(2));
+        builder_node(b, "ConstantOfShape", "shape", "y");
+}
+
+static void build_compress(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(16));
+        builder_input(b, "which", SL_DTYPE_BOOL, DIMS(16));
+        builder_node(b, "Compress", "x,which", "y");
+}
+
+static void build_range(struct builder *b)
+{
+        builder_input(b, "start", SL_DTYPE_F32, DIMS());
+        builder_input(b, "limit", SL_DTYPE_F32, DIMS());
+        builder_floats(b, "delta", DIMS(), (float[]){1});
+        builder_node(b, "Range", "start,limit,delta", "y");
+}
+
+static void build_expand(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 1));
+        builder_input(b, "shape", SL_DTYPE_I64, DIMS(2));
+        builder_node(b, "Expand", "x,shape", "y");
+}
+
+static void build_tile(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(2, 2));
+        builder_input(b, "repeats", SL_DTYPE_I64, DIMS(2));
+        builder_node(b, "Tile", "x,repeats", "y");
+}
+
+static void build_resize(struct builder *b)
+{
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 1, 2, 2));
+        builder_input(b, "sizes", SL_DTYPE_I64, DIMS(4));
+        builder_node(b, "Resize", "x,,,sizes", "y");
+}
+
+static void build_non_max_suppression(struct builder *b)
+{
+        builder_input(b, "boxes", SL_DTYPE_F32, DIMS(1, 16, 4));
+        builder_input(b, "scores", SL_DTYPE_F32, DIMS(1, 1, 16));
+        builder_ints(b, "most", DIMS(1), (int64_t[]){16});
+        builder_node(b, "NonMaxSuppression", "boxes,scores,most", "y");
+}
+
+static const struct {
+        const char *name;
+        void (*build)(struct builder *b);
+} data_models[] = {
+        {"roi-align", build_roi_align},
+        {"max-roi-pool", build_max_roi_pool},
+        {"top-k", build_top_k},
+        {"lstm", build_lstm},
+        {"power", build_power},
+        {"remainder", build_remainder},
+        {"determinant", build_determinant},
+        {"non-zero", build_non_zero},
+        {"unique", build_unique},
+        {"constant-of-shape", build_constant_of_shape},
+        {"compress", build_compress},
+        {"range", build_range},
+        {"expand", build_expand},
+        {"tile", build_tile},
+        {"resize", build_resize},
+        {"non-max-suppression", build_non_max_suppression},
+};
+
+/* Has the dispatcher an executor of its own for the model? It has at least one worker. */
+static bool is_inline(const struct world *world, const char *model)
+{
+        struct sl_worker_stats worker;
+        struct sl_stats_view *view;
+        uint32_t workers = 0;
+        bool found = false;
+
+        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_WORKERS); i++) {
+                if (sl_stats_read_worker(view, i, &worker) < 0 || strcmp(worker.model, model) != 0)
+                        continue;
+                found |= strcmp(worker.executor, "inline") == 0;
+                workers++;
+        }
+        sl_stats_close(view);
+        cr_assert_geq(workers, 1, "%s does not serve:\n%s", model, world_log((struct world *)(uintptr_t)world));
+        return found;
+}
+
+/* What one user's data make of a request must not keep the others waiting. A product of matrices does the same for all data. */
+Test(work, that_is_the_datas_is_never_the_dispatchers_own, .timeout = 60)
+{
+        struct world world;
+        struct builder *b;
+
+        world_init(&world);
+        for (size_t i = 0; i < sizeof(data_models) / sizeof(data_models[0]); i++) {
+                b = builder_new(16);
+                data_models[i].build(b);
+                builder_output(b, "y");
+                add(&world, data_models[i].name, b);
+        }
+        add_loop(&world, "loop");
+        b = builder_new_of_x(16, 2, (int64_t[]){1, 4});
+        builder_random(b, "w", DIMS(4, 4));
+        builder_node(b, "MatMul", "x,w", "y");
+        builder_output(b, "y");
+        add(&world, "product", b);
+        world_configure(&world, "threads: {inline_us: 50}\n");
+        world_start(&world);
+        for (size_t i = 0; i < sizeof(data_models) / sizeof(data_models[0]); i++)
+                cr_expect_not(is_inline(&world, data_models[i].name), "%s", data_models[i].name);
+        cr_expect_not(is_inline(&world, "loop"));
+        if (!WORLD_SLOW)
+                cr_expect(is_inline(&world, "product"), "%s", world_log(&world));
+        world_stop(&world);
         world_free(&world);
 }

@@ -29,6 +29,12 @@ struct sl_team;
 bool sl_plan_is_dynamic(const struct sl_plan *plan);
 
 /*
+ * Elementary steps of a run of @batch that the data decide on, of all its steps together (sl_op_data_work()): how long a run takes
+ * is known from another one but for so many. UINT64_MAX: no bound is known, some step is data-dependent, or there is no such batch.
+ */
+uint64_t sl_plan_data_work(const struct sl_plan *plan, uint32_t batch);
+
+/*
  * Maps a plan file read-only and checks it: magic, version, checksum (which finds damage, so not of a sealed memory file),
  * processor and library, every offset. The fd may be closed afterwards. Return: 0; -EBADMSG damaged; -EPROTONOSUPPORT another
  * version, processor or library; -ENOMEM; the text says which.

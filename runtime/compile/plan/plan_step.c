@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the steps of a plan are, for people. Pure reading of a plan that has been checked.
+ * What the steps of a plan are, for people and for who decides where it may run. Pure reading of a plan that has been checked.
  */
 #include "plan.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "op.h"
 #include "plan_map.h"
@@ -136,4 +137,26 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
         ret_info->algorithm = engine_of(plan, source, ret_info->algorithm);
         count_bytes(plan, source, ret_info);
         return 0;
+}
+
+/* UINT64_MAX as well where the step cannot be read. */
+static uint64_t data_work_of(const struct sl_plan *plan, const struct sl_plan_step *step, struct sl_plan_call *call)
+{
+        if (step->dynamic || sl_plan_read_step(plan, step, call) < 0)
+                return UINT64_MAX;
+        return sl_op_data_work(&call->node);
+}
+
+uint64_t sl_plan_data_work(const struct sl_plan *plan, uint32_t batch)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_plan_call *call = calloc(1, sizeof(*call));
+        const struct sl_plan_program *program = find_program(plan, batch);
+        uint64_t sum = 0;
+
+        if (!call || !program)
+                return UINT64_MAX;
+        for (uint64_t i = 0; i < program->n_steps; i++)
+                if (sl_add_overflows(sum, data_work_of(plan, &plan->steps[program->first_step + i], call), &sum))
+                        return UINT64_MAX;
+        return sum;
 }

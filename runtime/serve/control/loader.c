@@ -629,9 +629,18 @@ static struct sl_worker_stats *show_inliner(const struct sl_load *load, uint32_t
         return seat;
 }
 
+/* Twice what a job may be expected to take. */
+static uint64_t inline_bound_ns(const struct sl_runtime_options *runtime)
+{
+        if (runtime->inline_bound_ns)
+                return runtime->inline_bound_ns;
+        return 2 * (runtime->inline_ns > SL_INLINE_ALONE_NS ? runtime->inline_ns : SL_INLINE_ALONE_NS);
+}
+
 /* Where there is no memory for it the model is served without. */
 static void make_inliner(struct sl_load *load)
 {
+        const struct sl_runtime_options *runtime = load->options.runtime;
         struct sl_model *model = load->model;
         struct sl_inline_trial trial = sl_crew_take_trial(model->crew);
         struct sl_worker_stats *stats;
@@ -644,7 +653,8 @@ static void make_inliner(struct sl_load *load)
         }
         model->inliner_bytes = trial.bytes;
         stats = show_inliner(load, trial.samples);
-        if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0) {
+        if (sl_inline_executor_new(
+                    &trial, model->plan, inline_bound_ns(runtime), load->options.accumulator, stats, &model->inliner) < 0) {
                 sl_stats_worker_remove(load->options.stats, stats);
                 sl_memory_give(load->options.memory, SL_MEMORY_WORKERS, trial.bytes);
                 return;

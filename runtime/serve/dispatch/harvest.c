@@ -68,7 +68,7 @@ static void count_piece(struct sl_model *model, const struct sl_executor *worker
         model->samples_given -= piece->samples;
         if (worker->let && worker->let->stats)
                 sl_meter_let(worker->let->stats, prediction);
-        if (worker->histograms)
+        if (worker->histograms && prediction->lost != SL_LOST_LONG)
                 sl_meter_piece(worker->histograms, request, prediction);
 }
 
@@ -122,6 +122,25 @@ static void hear(
         count_answered(d, request, piece->segment, piece->samples);
 }
 
+/* It waits again, where it was in the order of arrival; not for the dispatcher itself. */
+static bool return_piece(
+        struct sl_model *model, const struct sl_request *request, const struct sl_piece *piece, uint32_t losses, bool reruns)
+{
+        return sl_scheduler_return(&model->scheduler,
+                &(struct sl_task){
+                        .segment = piece->segment,
+                        .member = piece->member,
+                        .first = piece->first,
+                        .samples = piece->samples,
+                        .client = request->queue->channel->slot,
+                        .losses = (uint8_t)losses,
+                        .reruns = reruns,
+                        .arrival_ns = request->taken_ns,
+                        .deadline_ns = piece->deadline_ns,
+                },
+                request->priority);
+}
+
 /*
  * Its process is gone. What it had not begun, as it says, goes to another; what it had is run again once, where the configuration
  * says so. What has been lost several times fails, whatever was said, and so does what was combined there, if a part of that is
@@ -138,19 +157,17 @@ static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const st
                 return false;
         if (request->verdict || piece->losses + 1 >= LOSSES_MAX || (computing && (!model->reruns || piece->reruns)))
                 return false;
-        return sl_scheduler_return(&model->scheduler,
-                &(struct sl_task){
-                        .segment = piece->segment,
-                        .member = piece->member,
-                        .first = piece->first,
-                        .samples = piece->samples,
-                        .client = request->queue->channel->slot,
-                        .losses = (uint8_t)(piece->losses + 1),
-                        .reruns = piece->reruns || computing,
-                        .arrival_ns = request->taken_ns,
-                        .deadline_ns = piece->deadline_ns,
-                },
-                request->priority);
+        return return_piece(model, request, piece, piece->losses + 1, piece->reruns || computing);
+}
+
+/* The dispatcher itself has given it up: nothing has died with it, and a worker computes all of it. */
+static bool moves_to_worker(
+        struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *given_up)
+{
+        const struct sl_piece *piece = &job->pieces[given_up->piece];
+        const struct sl_request *request = request_of(d, piece);
+
+        return !request->verdict && return_piece(model, request, piece, piece->losses, piece->reruns);
 }
 
 static void receive_lost(struct sl_dispatcher *d, struct sl_model *model, const struct sl_executor *worker,
@@ -158,8 +175,13 @@ static void receive_lost(struct sl_dispatcher *d, struct sl_model *model, const 
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
 
-        sl_meter_lost(request_of(d, piece));
-        if (goes_again(d, model, job, prediction)) {
+        bool is_long = prediction->lost == SL_LOST_LONG;
+
+        if (is_long && prediction->busy_ns)
+                sl_inline_overran(&model->gauge, prediction->busy_ns, d->options.inline_ns);
+        if (!is_long)
+                sl_meter_lost(request_of(d, piece));
+        if (is_long ? moves_to_worker(d, model, job, prediction) : goes_again(d, model, job, prediction)) {
                 sl_record_piece(d, request_of(d, piece), worker, prediction);
                 return;
         }

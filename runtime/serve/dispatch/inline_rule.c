@@ -6,10 +6,12 @@
 #include "model.h"
 
 /* So many jobs forget a slowest one by about two thirds. */
-#define MEMORY_JOBS 32u
+#define MEMORY_JOBS  32u
 /* What slow jobs may take of the dispatcher's time, as a part of the limit for each job; of no more jobs than this at a time. */
-#define CREDIT_PART 4u
-#define CREDIT_JOBS 1024u
+#define CREDIT_PART  4u
+#define CREDIT_JOBS  1024u
+/* One that is given up costs so many times the credit. */
+#define OVERRUN_PART 8u
 
 /* The client of the only request waits, whether it was counted already or not. */
 bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting)
@@ -41,10 +43,39 @@ void sl_inline_gauge_init(struct sl_inline_gauge *gauge, uint64_t ns)
         sl_service_time_learn(&gauge->time, 1, ns);
 }
 
+static uint64_t longest_ns(uint64_t limit_ns)
+{
+        return limit_ns < SL_INLINE_ALONE_NS ? SL_INLINE_ALONE_NS : limit_ns;
+}
+
+/* How long whoever preempted it had the core says nothing. */
+void sl_inline_overran(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+{
+        uint64_t bound_ns = 2 * longest_ns(limit_ns), cost_ns = OVERRUN_PART * (ns < bound_ns ? ns : bound_ns);
+
+        if (cost_ns <= gauge->credit_ns) {
+                gauge->credit_ns -= cost_ns;
+                return;
+        }
+        gauge->term = gauge->term < SL_INLINE_TERM / 2 ? SL_INLINE_TERM : 2 * gauge->term;
+        if (gauge->term > SL_INLINE_TERM_MAX)
+                gauge->term = SL_INLINE_TERM_MAX;
+        gauge->barred = gauge->term;
+}
+
+static void serve_term(struct sl_inline_gauge *gauge)
+{
+        if (gauge->barred)
+                gauge->barred--;
+        else if (gauge->term)
+                gauge->term--;
+}
+
 static void learn_slowest(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
 {
         uint64_t faded_ns;
 
+        serve_term(gauge);
         earn_credit(gauge, limit_ns);
         if (is_mishap(gauge, ns, limit_ns))
                 return;
@@ -97,13 +128,14 @@ uint32_t sl_inline_samples(const struct sl_model *model, uint64_t limit_ns)
 
 bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit)
 {
-        uint64_t limit_ns = limit->alone && limit->ns < SL_INLINE_ALONE_NS ? SL_INLINE_ALONE_NS : limit->ns;
+        uint64_t limit_ns = limit->alone ? longest_ns(limit->ns) : limit->ns;
         uint64_t slowest_ns = 0, expected_ns = 0;
 
         for (uint32_t m = 0; m < ensemble->assembly.n_members && limit->ns; m++) {
                 const struct sl_model *member = ensemble->members[m];
 
-                if (!member->inliner || (member->gauge.slow && !limit->alone) || samples > member->inliner->batch_max)
+                if (!member->inliner || member->gauge.barred || (member->gauge.slow && !limit->alone) ||
+                        samples > member->inliner->batch_max)
                         return false;
                 slowest_ns += member->gauge.slowest_ns;
                 expected_ns += sl_inline_ns(member, samples);

@@ -3,8 +3,8 @@
  *
  * What the dispatcher computes itself (execute/inline_executor.h), because handing it over would take longer. The rule:
  *
- *     a model may       when its plan is static, and one sample took no longer than SL_INLINE_PASS_NS when it was tried at the start, and
- *                       no longer than SL_INLINE_ALONE_NS with denormal numbers
+ *     a model may       when the data decide on no more than SL_INLINE_DATA_STEPS of its work, and one sample took no longer than
+ *                       SL_INLINE_PASS_NS when it was tried at the start, and no longer than SL_INLINE_ALONE_NS with denormal numbers
  *     a segment is      when so many samples are expected to take all its members together no longer than `inline_us`, and their
  *                       slowest recent jobs together took no longer than twice that
  *     what is expected  is the moving average of what the dispatcher took, at first what the trial did. A worker's job, on a core that others
@@ -16,6 +16,10 @@
  *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed. It is not
  *                       held against the model while all such jobs together took less than a quarter of `inline_us` for each job there
  *                       was: whoever computes is preempted once in a while
+ *     what is given up  since it has not ended in twice the time that a job may be expected to take (execute/inline_executor.h), is a
+ *                       worker's, and bars its model: the next jobs are workers', alone or not, SL_INLINE_TERM of them, and twice as
+ *                       many each time; a term is shorter by a job for each that ends in time behind it. One such job in some hundred
+ *                       is forgiven, as above
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
  *                       a worker: that long the dispatcher is away at most. Answers are harvested after each `inline_us` of it
  *     what a merged     plan computes of a bundle in one run (execute/block.h) may take what the pass has left, as one by one it takes
@@ -42,8 +46,12 @@ struct sl_model;
 #define SL_INLINE_PASS_NS  50000ull
 #define SL_INLINE_ALONE_NS 100000ull
 
-/* 0.8 ms. With 1 and 4, sixteen LeNets were answered 0.7 to 0.8 times as often, as those that go first have their weights in a cache;
- * with 16 as often, within the noise of a tenth (Xeon, model 207). */
+/* 1,024 jobs take many times what was given up, which is bounded. */
+#define SL_INLINE_TERM     1024u
+#define SL_INLINE_TERM_MAX (1u << 20)
+
+/* 0.8 ms. With 1 and 4, sixteen LeNets were answered 0.7 to 0.8 times as often, as those that go first have their weights in a
+ * cache; with 16 as often, within the noise of a tenth (Xeon, model 207). */
 #define SL_INLINE_PASSES 16u
 
 struct sl_inline_gauge {
@@ -51,6 +59,8 @@ struct sl_inline_gauge {
         uint64_t tried_ns;           /* a sample; 0: none was */
         uint64_t slowest_ns;         /* of recent jobs; 0: none */
         uint64_t credit_ns;          /* so long may a slow one have taken that is forgiven */
+        uint32_t barred;             /* jobs that are workers' before it may again */
+        uint32_t term;               /* so many were, less those that have ended in time since */
         bool slow;                   /* one took more than twice the limit, and the slowest is not below the limit yet */
 };
 
@@ -72,6 +82,9 @@ void sl_inline_learn(struct sl_inline_gauge *gauge, uint32_t samples, uint64_t n
 /* A worker's took @ns, which could have been the dispatcher's: that it took long says nothing, as others may have its core
  * meanwhile. */
 void sl_inline_learn_elsewhere(struct sl_inline_gauge *gauge, uint32_t samples, uint64_t ns, uint64_t limit_ns);
+
+/* The dispatcher has given one up after @ns. */
+void sl_inline_overran(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
 
 /* What the dispatcher is expected to take for @samples; 0: nothing is known. */
 uint64_t sl_inline_ns(const struct sl_model *model, uint32_t samples);

@@ -15,7 +15,7 @@ static void launch(struct sl_carrier *carrier, const struct sl_carrier_launch *l
 
         (void)from;
         for (uint64_t left = lanes; left; left &= left - 1)
-                sl_inline_executor_begin(carrier->lanes[__builtin_ctzll(left)], &runs[__builtin_ctzll(left)]);
+                sl_inline_executor_begin(carrier->lanes[__builtin_ctzll(left)], now_ns, &runs[__builtin_ctzll(left)]);
         if (launch->blocks && lanes & (lanes - 1))
                 lanes &= ~sl_blocks_run(launch->blocks, lanes, runs, &now_ns);
         for (; lanes; lanes &= lanes - 1) {

@@ -25,6 +25,7 @@ struct inline_executor {
         struct sl_executor common;
         struct sl_job_runner *runner;
         struct sl_accumulator *accumulator;
+        uint64_t bound_ns;
         void *memory; /* of the jobs */
         uint32_t head, tail;
         struct sl_prediction answers[SL_JOB_PIECES_MAX]; /* of the one job that it has */
@@ -107,14 +108,15 @@ static uint32_t samples_in(uint64_t bound_ns, uint64_t sample_ns, uint32_t most)
         return samples < most ? (uint32_t)samples : most;
 }
 
-/* 0: even the smallest takes too much memory. */
+/* 0: even the smallest takes too much memory, or is too much the data's. */
 static uint32_t choose_batch(const struct sl_job_runner_options *options)
 {
         const struct sl_plan_info *info = sl_plan_info(options->plan);
         uint32_t chosen = 0;
 
         for (uint32_t i = 0; i < info->n_batches && info->batches[i] <= SL_INLINE_SAMPLES_MAX; i++)
-                if (info->batches[i] <= options->batch_max && sl_job_runner_bytes(options->plan, info->batches[i]) <= BYTES_MAX)
+                if (info->batches[i] <= options->batch_max && sl_job_runner_bytes(options->plan, info->batches[i]) <= BYTES_MAX &&
+                        sl_plan_data_work(options->plan, info->batches[i]) <= SL_INLINE_DATA_STEPS)
                         chosen = info->batches[i];
         return chosen;
 }
@@ -146,7 +148,7 @@ int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_j
         int r;
 
         *ret_trial = (struct sl_inline_trial){0};
-        own.batch_max = sl_plan_is_dynamic(options->plan) ? 0 : choose_batch(options);
+        own.batch_max = choose_batch(options);
         easy_ns = own.batch_max ? time_sample(tried, info, 0, limit_ns, true) : UINT64_MAX;
         if (easy_ns > limit_ns)
                 return 0;
@@ -171,11 +173,12 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
 {
         struct inline_executor *self = context;
 
-        sl_sender_deliver(self->accumulator, job, self->common.stats, prediction);
+        if (!prediction->lost)
+                sl_sender_deliver(self->accumulator, job, self->common.stats, prediction);
         self->answers[self->tail++] = *prediction;
 }
 
-void sl_inline_executor_begin(struct sl_executor *executor, struct sl_job_run *ret_run)
+void sl_inline_executor_begin(struct sl_executor *executor, uint64_t now_ns, struct sl_job_run *ret_run)
 {
         struct inline_executor *self = inline_of(executor);
 
@@ -186,15 +189,17 @@ void sl_inline_executor_begin(struct sl_executor *executor, struct sl_job_run *r
         ret_run->answer = answer;
         ret_run->context = self;
         ret_run->stats = executor->stats;
+        ret_run->until_ns = now_ns + self->bound_ns;
 }
 
 static void compute(struct sl_executor *executor)
 {
-        struct inline_executor *self = inline_of(executor);
+        uint64_t now_ns = sl_clock_ns();
+        struct sl_job_run run;
 
-        SL_ASSERT(self->head == self->tail);
-        self->head = self->tail = 0;
-        sl_job_runner_run(self->runner, executor->slots[executor->oldest].job, sl_clock_ns(), answer, self);
+        sl_inline_executor_begin(executor, now_ns, &run);
+        if (sl_job_run_begin(&run, now_ns))
+                sl_job_run_alone(&run, now_ns);
 }
 
 static void inline_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
@@ -249,8 +254,8 @@ static const struct sl_executor_class class = {.name = "inline",
         .waiting = inline_waiting,
         .stop = inline_stop};
 
-int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, struct sl_accumulator *accumulator,
-        struct sl_worker_stats *stats, struct sl_executor **ret_executor)
+int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, uint64_t bound_ns,
+        struct sl_accumulator *accumulator, struct sl_worker_stats *stats, struct sl_executor **ret_executor)
 {
         const struct sl_plan_info *info = sl_plan_info(plan);
         struct inline_executor *self = calloc(1, sizeof(*self));
@@ -268,6 +273,7 @@ int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_
         self->memory = memory;
         self->runner = trial->runner;
         self->accumulator = accumulator;
+        self->bound_ns = bound_ns;
         sl_executor_init(&self->common, memory, SL_EXECUTOR_JOBS_MAX, info->n_inputs, info->n_outputs);
         sl_executor_say(&self->common, SL_EXECUTOR_READY, 0);
         *ret_executor = &self->common;

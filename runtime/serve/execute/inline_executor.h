@@ -15,6 +15,9 @@ struct sl_accumulator;
 /* Samples of its largest batch. */
 #define SL_INLINE_SAMPLES_MAX 32u
 
+/* Elementary steps that the data may decide on (sl_plan_data_work()): `ref`, the slowest, takes some nanoseconds for each. */
+#define SL_INLINE_DATA_STEPS 4096u
+
 /* What has been tried: a runner, and how many samples surely take no longer than was asked for. NULL: it is not for inline. */
 struct sl_inline_trial {
         struct sl_job_runner *runner;
@@ -26,18 +29,22 @@ struct sl_inline_trial {
 /*
  * Has @tried, a runner of the plan that has computed a sample, compute another, in the own time of the thread: of zeros, which may
  * take @limit_ns, and of denormal numbers, on which some processors are a hundred times slower, and which may take @bound_ns. If
- * they do not take longer a runner is made as @options say, of at most SL_INLINE_SAMPLES_MAX and of 4 MiB. Plans whose steps depend
- * on the data are not tried. Return: 0, with or without a runner; -ENOMEM.
+ * they do not take longer a runner is made as @options say, of at most SL_INLINE_SAMPLES_MAX and of 4 MiB. What was tried says
+ * nothing of other data where those decide how much is done: plans of more than SL_INLINE_DATA_STEPS are not tried. Return: 0, with
+ * or without a runner; -ENOMEM.
  */
 int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_job_runner *tried, uint64_t limit_ns,
         uint64_t bound_ns, struct sl_inline_trial *ret_trial);
 
-/* Takes the runner. Return: 0, -ENOMEM: the runner is freed. */
-int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, struct sl_accumulator *accumulator,
-        struct sl_worker_stats *stats, struct sl_executor **ret_executor);
+/*
+ * Takes the runner. A job that has not ended after @bound_ns is given up between two steps of its plan, and its pieces are answered
+ * as SL_LOST_LONG, for a worker to compute. Return: 0, -ENOMEM: the runner is freed.
+ */
+int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, uint64_t bound_ns,
+        struct sl_accumulator *accumulator, struct sl_worker_stats *stats, struct sl_executor **ret_executor);
 
 /* From now on its jobs wait for the launches of @carrier (inline_carrier.h). Before it has any. Return: 0, -ENOSPC. */
 int sl_inline_executor_join(struct sl_executor *executor, struct sl_carrier *carrier);
 
-/* For its carrier: the job that it has, to be computed. */
-void sl_inline_executor_begin(struct sl_executor *executor, struct sl_job_run *ret_run);
+/* For its carrier: the job that it has, to be computed from now on, with all others of the launch. */
+void sl_inline_executor_begin(struct sl_executor *executor, uint64_t now_ns, struct sl_job_run *ret_run);

@@ -77,7 +77,8 @@ static inline struct sl_place *sl_job_outputs(struct sl_job *job, uint32_t piece
         return sl_job_inputs(job, piece) + job->n_inputs;
 }
 
-enum { SL_LOST_WAITING = 1, SL_LOST_COMPUTING }; /* not begun; begun */
+/* Not begun; begun; given up by the dispatcher, since it takes longer than the dispatcher may be away. */
+enum { SL_LOST_WAITING = 1, SL_LOST_COMPUTING, SL_LOST_LONG };
 
 /*
  * The answer to one piece: {segment, model, prediction} of the ensemble paper, section II.C.2. The prediction itself lies in its
@@ -89,7 +90,7 @@ struct sl_prediction {
         uint8_t explained : 1; /* the job has words for why it failed */
         uint8_t combined : 1;  /* with those of the other members, where they were computed: member 0's place has the result, theirs
                                   have nothing */
-        uint8_t lost;          /* SL_LOST_*: its process is gone with it, and nobody has delivered it; else 0 */
+        uint8_t lost;          /* SL_LOST_*: who had it has no result, as its process is gone, and has not delivered it; else 0 */
         uint8_t lane;          /* of a carrier: whose it is (carrier.h) */
         uint8_t slot;          /* of its job: the oldest one's, but of executors whose jobs end in any order */
         uint32_t batches;      /* launches that this answer accounts for */

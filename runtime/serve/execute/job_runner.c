@@ -182,12 +182,25 @@ static int run_batch(const struct sl_job_run *run, const struct sl_batch *batch,
         return sl_instance_run(runner->instance, batch->samples, batch->inputs, batch->outputs);
 }
 
-/* What ends a request ends a batch that is its own; of several that were gathered, none may end the others. */
+/*
+ * What ends a request ends a batch that is its own; of several that were gathered, none may end the others. The end of the run's
+ * time ends any.
+ */
 static void watch_stop(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n)
 {
-        struct sl_stop stop = stop_of(run, pieces[0]);
+        struct sl_stop stop = {0};
 
-        sl_instance_watch(run->runner->instance, n == 1 ? &stop : NULL);
+        if (n == 1)
+                stop = stop_of(run, pieces[0]);
+        if (run->until_ns && (!stop.deadline_ns || run->until_ns < stop.deadline_ns))
+                stop.deadline_ns = run->until_ns;
+        sl_instance_watch(run->runner->instance, &stop);
+}
+
+/* It is the time of the run that is over, and no request's. */
+static bool is_too_long(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, int r)
+{
+        return r == -ETIME && run->until_ns && !(n == 1 && given_up(run, pieces[0]));
 }
 
 static bool tells_client(const struct sl_job_run *run, uint32_t piece, int r)
@@ -195,8 +208,8 @@ static bool tells_client(const struct sl_job_run *run, uint32_t piece, int r)
         return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == -E2BIG || r == given_up(run, piece);
 }
 
-/* The text of @error says why it failed. @piece: the first. */
-static int predict(const struct sl_job_run *run, uint32_t piece, uint32_t *ret_batches, struct sl_error *error)
+/* The text of @error says why it failed. -EAGAIN: it takes too long. */
+static int predict(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, uint32_t *ret_batches, struct sl_error *error)
 {
         struct sl_job_runner *runner = run->runner;
         struct sl_batch batch;
@@ -207,12 +220,14 @@ static int predict(const struct sl_job_run *run, uint32_t piece, uint32_t *ret_b
                 r = run_batch(run, &batch, error);
                 batches++;
         }
+        *ret_batches = batches;
+        if (is_too_long(run, pieces, n, r))
+                return -EAGAIN;
         if (r == 0)
                 sl_batcher_scatter(runner->batcher);
         else
                 sl_instance_explain(runner->instance, r, error);
-        *ret_batches = batches;
-        return tells_client(run, piece, r) ? r : -EIO;
+        return tells_client(run, pieces[0], r) ? r : -EIO;
 }
 
 /* A verdict needs no words. */
@@ -260,10 +275,15 @@ static uint64_t run_pieces(const struct sl_job_run *run, const uint32_t *pieces,
         watch_stop(run, pieces, n);
         uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns;
         SL_PROBE(batch_started, run->job->pieces[pieces[0]].segment, n, samples);
-        int status = predict(run, pieces[0], &batches, &error);
+        int status = predict(run, pieces, n, &batches, &error);
         uint64_t ended_ns = sl_clock_ns();
         SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, ended_ns - started_ns);
 
+        if (status == -EAGAIN) {
+                answer_pieces(run, pieces, n,
+                        &(struct sl_prediction){.status = -ETIME, .lost = SL_LOST_LONG, .busy_ns = ended_ns - begun_ns});
+                return ended_ns;
+        }
         if (status < 0 && n > 1) {
                 for (uint32_t i = 0; i < n; i++)
                         ended_ns = run_pieces(run, &pieces[i], 1, ended_ns);

@@ -76,6 +76,7 @@ struct sl_job_run {
         sl_answer_fn *answer;
         void *context;
         struct sl_worker_stats *stats; /* of whoever has the job: counts what is lent */
+        uint64_t until_ns;             /* CLOCK_MONOTONIC: what has not ended by then is answered as SL_LOST_LONG; 0: nothing is */
         uint32_t n, samples;           /* pieces that are worth computing, and what they have */
         uint32_t pieces[SL_JOB_PIECES_MAX];
 };

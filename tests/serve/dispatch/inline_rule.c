@@ -191,3 +191,76 @@ Test(inline_rule, an_only_request_has_a_limit_of_its_own)
         pair.models[1].inliner = NULL;
         cr_expect_not(wants_alone(&pair, 1, LIMIT_NS), "a member that is not for it");
 }
+
+static uint32_t jobs_until_wanted(struct pair *pair)
+{
+        uint32_t jobs = 0;
+
+        for (; !wants(pair, 1, LIMIT_NS) && jobs < 10000000; jobs++) {
+                cr_assert_not(wants_alone(pair, 1, LIMIT_NS), "not when it is alone either");
+                sl_inline_learn_elsewhere(&pair->models[0].gauge, 1, 1000, LIMIT_NS);
+        }
+        return jobs;
+}
+
+Test(inline_rule, a_job_that_is_given_up_bars_its_model_for_longer_each_time)
+{
+        uint32_t before = 0;
+        struct pair pair;
+
+        pair_init(&pair, 1000);
+        for (int i = 0; i < 6; i++) {
+                uint32_t jobs;
+
+                pair.models[0].gauge.credit_ns = 0;
+                sl_inline_overran(&pair.models[0].gauge, 300000, LIMIT_NS);
+                jobs = jobs_until_wanted(&pair);
+                cr_expect_geq(jobs, 1024u);
+                cr_expect_geq(jobs, before + before / 2, "%u jobs, then %u", before, jobs);
+                before = jobs;
+        }
+        for (int i = 0; i < 30; i++)
+                sl_inline_overran(&pair.models[0].gauge, 300000, LIMIT_NS);
+        cr_expect_leq(jobs_until_wanted(&pair), 1u << 20, "but not for ever");
+}
+
+/* Cheap and expensive ones in turn: however they are dealt, what is given up takes at most a twelfth of the dispatcher's time. */
+Test(inline_rule, what_is_given_up_takes_little_of_the_dispatchers_time_however_it_is_dealt)
+{
+        for (uint32_t cheap = 0; cheap <= 4096; cheap = 2 * cheap + 1) {
+                uint64_t all_ns = 0, given_up_ns = 0;
+                struct pair pair;
+
+                pair_init(&pair, 1000);
+                for (uint32_t i = 0; i < 1000000; i++) {
+                        bool is_cheap = i % (cheap + 1) != cheap;
+
+                        all_ns += 10000; /* what a request takes beside, at the least */
+                        if (!wants_alone(&pair, 1, LIMIT_NS)) {
+                                sl_inline_learn_elsewhere(&pair.models[0].gauge, 1, is_cheap ? 1000 : 1000000, LIMIT_NS);
+                        } else if (is_cheap) {
+                                sl_inline_learn(&pair.models[0].gauge, 1, 1000, LIMIT_NS);
+                        } else {
+                                sl_inline_overran(&pair.models[0].gauge, 200000, LIMIT_NS);
+                                given_up_ns += 200000;
+                        }
+                }
+                cr_expect_lt(given_up_ns, (all_ns + given_up_ns) / 12, "of %u jobs one: %llu of %llu ns", cheap + 1,
+                        (unsigned long long)given_up_ns, (unsigned long long)(all_ns + given_up_ns));
+        }
+}
+
+Test(inline_rule, a_job_that_is_given_up_is_forgiven_beside_hundreds_that_are_not)
+{
+        struct pair pair;
+
+        pair_init(&pair, 1000);
+        for (uint32_t i = 0; i < 1000; i++)
+                sl_inline_learn(&pair.models[0].gauge, 1, 1000, LIMIT_NS);
+        sl_inline_overran(&pair.models[0].gauge, 3000000, LIMIT_NS);
+        cr_expect(wants(&pair, 1, LIMIT_NS), "whoever computes is preempted once in a while");
+        sl_inline_overran(&pair.models[0].gauge, 3000000, LIMIT_NS);
+        sl_inline_overran(&pair.models[0].gauge, 3000000, LIMIT_NS);
+        sl_inline_overran(&pair.models[0].gauge, 3000000, LIMIT_NS);
+        cr_expect_not(wants(&pair, 1, LIMIT_NS));
+}

@@ -32,16 +32,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MEMBERS   5u
+#define MEMBERS    5u
 #define BLOCKS_MAX 2u
-#define BATCH_MAX 4u
-#define SAMPLES   16u /* of each member, in the arena */
-#define PIXELS    (4u * 8u * 8u)
-#define CLASSES   10u
-#define ROWS      7u /* of each member's table */
-#define SEGMENTS  64u
-#define TOLERANCE 1e-5
-#define RUN_NS    1000u /* of one sample of each; nobody measures it here */
+#define BATCH_MAX  4u
+#define SAMPLES    16u /* of each member, in the arena */
+#define PIXELS     (4u * 8u * 8u)
+#define CLASSES    10u
+#define ROWS       7u /* of each member's table */
+#define SEGMENTS   64u
+#define TOLERANCE  1e-5
+#define RUN_NS     1000u /* of one sample of each; nobody measures it here */
 
 struct lane {
         struct network net;
@@ -56,6 +56,7 @@ struct lane {
         int32_t status; /* of its last answers: the first that failed */
         char why[SL_FAULT_BYTES];
         uint64_t busy_ns;
+        uint32_t given_up; /* pieces of it */
 };
 
 struct bench {
@@ -75,6 +76,7 @@ struct bench {
 };
 
 static struct bench bench;
+static uint64_t bound_ns = SL_NS_PER_SECOND; /* of inline lanes */
 
 /* Two convolutions and a product, and a row of a table that the second input names. */
 static void build(struct network *net, uint32_t number)
@@ -245,7 +247,7 @@ static void start_inline_lane(struct lane *lane)
         cr_assert_eq(sl_inline_trial_run(&options, tried, SL_NS_PER_SECOND, SL_NS_PER_SECOND, &trial), 0);
         sl_job_runner_free(tried);
         cr_assert_not_null(trial.runner);
-        cr_assert_eq(sl_inline_executor_new(&trial, lane->plan, bench.accumulator, &lane->stats, &lane->executor), 0);
+        cr_assert_eq(sl_inline_executor_new(&trial, lane->plan, bound_ns, bench.accumulator, &lane->stats, &lane->executor), 0);
         cr_assert_eq(sl_inline_executor_join(lane->executor, bench.carrier), 0);
 }
 
@@ -381,6 +383,7 @@ static void take_answer(struct sl_executor *executor, const struct sl_job *job, 
                         memcpy(lane->why, job->faults[answer->piece].text, sizeof(lane->why));
         }
         lane->busy_ns += answer->busy_ns;
+        lane->given_up += answer->lost == SL_LOST_LONG;
         sl_accumulator_close(bench.accumulator, job->pieces[answer->piece].segment);
 }
 
@@ -485,6 +488,21 @@ Test(block, the_dispatcher_computes_merged_lanes_in_the_same_way)
 {
         set_up(true, 2);
         try_at_random();
+}
+
+/* Neither the merged plan nor the lanes' own have made anything: all of it is for workers. */
+Test(block, a_launch_of_the_dispatcher_that_takes_too_long_is_given_up_once_and_whole)
+{
+        bound_ns = 1;
+        set_up(true, 2);
+        for (uint32_t i = 0; i < MEMBERS; i++)
+                give(i, (uint32_t[]){1, 1}, 2);
+        launch();
+        cr_expect_eq(runs(), 0);
+        for (uint32_t i = 0; i < MEMBERS; i++) {
+                cr_expect_eq(bench.lanes[i].given_up, 2, "lane %u", i);
+                cr_expect_eq(sl_counter_read(&bench.lanes[i].stats.batches), 0, "lane %u", i);
+        }
 }
 
 Test(block, several_blocks_of_one_launch_make_what_single_ones_do)
