@@ -27,7 +27,8 @@ struct sl_compile_options {
         int base_fd;                /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
         struct sl_compile_zygote *zygote; /* forks the child (compile_zygote.h), of the same program; NULL: it is started */
         bool background;                  /* gives way to whoever serves (base/background.h) */
-        uint64_t memory_bytes;            /* limit of the child's address space, and of three times its plan file; 0: the default */
+        uint64_t memory_bytes; /* limit of the child's private memory, of its address space beside the program's own code and
+                                * libraries, and of three times its plan file; 0: the default */
         uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };
 
@@ -40,7 +41,7 @@ struct sl_compile_options {
 #define SL_COMPILE_MEMORY_BYTES_DEFAULT (8ull << 30)
 #define SL_COMPILE_MEMORY_BYTES_MIN     (16ull << 20) /* with less, not even the program starts */
 
-/* What a child may take in all: its address space, and pages of the plan file that it no longer maps. */
+/* What a child may take in all: its memory, and pages of the plan file that it no longer maps. */
 static inline uint64_t sl_compile_takes(uint64_t memory_bytes)
 {
         return memory_bytes + memory_bytes / SL_COMPILE_PLAN_PART;

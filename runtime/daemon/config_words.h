@@ -51,7 +51,7 @@
                 "no core to a worker; 0: nothing.")                                                                                \
         X("compile", "The child processes that compile models.")                                                                   \
         X("compile.jobs", "How many run at once.")                                                                                 \
-        X("compile.memory_bytes", "Address space of one.")                                                                         \
+        X("compile.memory_bytes", "Memory of one; 24 MiB and four times the model's files are enough for most.")                   \
         X("compile.seconds", "Processor time of one.")                                                                             \
         X("cache", "Where compiled plans are kept.")                                                                               \
         X("cache.directory", "An absolute path, a folder of the runtime's user alone. The default is $XDG_CACHE_HOME/starling, "   \

@@ -305,9 +305,9 @@ Test(child, a_program_that_cannot_be_started_is_named)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 Test(child, a_child_over_its_memory_says_so)
 {
-        struct sl_compile_options options = {.memory_bytes = 48 << 20};
+        struct sl_compile_options options = {.memory_bytes = 8 << 20};
 
-        expect_failure(DIGITS "/models/resnet/1/model.onnx", &options, ENOMEM, "over its memory limit of 50331648 bytes");
+        expect_failure(DIGITS "/models/resnet/1/model.onnx", &options, ENOMEM, "over its memory limit of 8388608 bytes");
 }
 #endif
 

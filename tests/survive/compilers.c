@@ -4,6 +4,7 @@
  * one line that says why, and no request.
  */
 #include "builder.h"
+#include "cgroup.h"
 #include "honest.h"
 #include "world.h"
 
@@ -349,6 +350,21 @@ Test(compilers, a_model_that_takes_too_long_to_read_is_compiled_without_the_cach
         world_free(&world);
 }
 
+/* y [N, 2048] = x [N, 2048] . w: 16 MiB of weights. */
+static void add_large(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        size_t bytes;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2048));
+        builder_random(b, "w", DIMS(2048, 2048));
+        builder_node(b, "MatMul", "x,w", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "large", file, bytes);
+        builder_free(b);
+}
+
 Test(compilers, a_compiler_without_memory_costs_one_line, .timeout = 60)
 {
         struct world world;
@@ -356,11 +372,74 @@ Test(compilers, a_compiler_without_memory_costs_one_line, .timeout = 60)
         if (WORLD_SLOW)
                 cr_skip_test("sanitizers take the whole address space: the compiler's is not limited then");
         world_init_compiling(&world);
-        world_configure(&world, "models: [densenet]\ncompile: {memory_bytes: 32 MiB}\n");
+        add_large(&world);
+        world_configure(&world, "models: [large]\ncompile: {memory_bytes: 32 MiB}\n");
         world_start(&world);
-        cr_expect_eq(world_count_log(&world, "event=model-failed model=densenet"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=model-failed model=large"), 1, "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world),
+                                   "compiling it takes about 89 MiB (its files have 17), and compile.memory_bytes is 32 MiB: "),
+                "%s", world_log(&world));
         world_stop(&world);
         world_free(&world);
+}
+
+/* What a runtime with so little takes for itself is not written here: only that the numbers are there. */
+Test(compilers, a_runtime_without_memory_for_a_compiler_names_the_key_the_need_and_what_is_left, .timeout = 60)
+{
+        unsigned need = 0, left = 0, used = 0;
+        struct honest *honest;
+        struct world world;
+        const char *at;
+
+        if (WORLD_SLOW)
+                cr_skip_test("sanitizers take the whole address space: the compiler's is not limited then");
+        world_init_compiling(&world);
+        add_large(&world);
+        world_configure(&world, "models: [large, mlp]\nlimits: {memory_max: 96 MiB}\n");
+        world_start(&world);
+        at = strstr(world_log(&world), "compiling it takes about ");
+        cr_assert_not_null(at, "%s", world_log(&world));
+        cr_assert_eq(sscanf(at,
+                             "compiling it takes about %u MiB (its files have 17), and %u are left for that: of limits.memory_max, "
+                             "which is 96 MiB, %u are in use: ",
+                             &need, &left, &used),
+                3, "%s", at);
+        cr_expect_eq(need, 89);
+        cr_expect_lt(left, need);
+        cr_expect_leq(left + used, 96);
+        honest = honest_start(&world, "mlp");
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* With their ensemble; compiled at this start, one after the other. */
+Test(compilers, the_digits_are_compiled_and_served_in_120_mib, .timeout = 60)
+{
+        struct cgroup group = {.folder = ""};
+        struct honest *honest;
+        struct world world;
+
+        if (WORLD_SLOW)
+                cr_skip_test("a sanitizer takes more for itself");
+        world_init_compiling(&world);
+        if (cgroup_make(&group, 120 << 20)) {
+                world.before_exec = cgroup_join;
+                world.context = &group;
+        } else {
+                world_configure(&world, "limits: {memory_max: 105 MiB}\n");
+        }
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=ready failed_models=0"), 1, "%s", world_log(&world));
+        honest = honest_start(&world, "digits");
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        if (group.folder[0])
+                cr_expect_eq(cgroup_kills(&group), 0, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+        cgroup_remove(&group);
 }
 
 /* A copy is made beside the serving; a plan without its final name is none. */

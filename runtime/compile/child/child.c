@@ -136,14 +136,29 @@ static void offer_to_the_kernel(void)
                 (void)!write(fd, "1000", 4);
 }
 
+/* Address space that is no private memory: code and libraries, which are in memory once for all processes of the program. */
+static uint64_t program_bytes(void)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+        unsigned long long pages = 0, private = 0;
+        char text[128];
+        ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+        text[n > 0 ? n : 0] = 0;
+        if (sscanf(text, "%llu %*u %*u %*u %*u %llu", &pages, &private) != 2 || private > pages)
+                return 0;
+        return (pages - private) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static int enter_sandbox(const struct arguments *arguments, struct sl_error *error)
 {
+        uint64_t memory = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES];
         int plan_fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], report_fd = (int)arguments->numbers[SL_CHILD_ARG_REPORT_FD];
         struct sl_call_list calls;
         struct sl_sandbox_limits limits = {
-                .address_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
-                .data_bytes = SL_SANDBOX_NO_LIMIT,
-                .file_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES] / SL_COMPILE_PLAN_PART,
+                .address_bytes = memory + program_bytes(),
+                .data_bytes = memory,
+                .file_bytes = memory / SL_COMPILE_PLAN_PART,
                 .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
                 .files = arguments->n_models - 1,
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],

@@ -11,6 +11,7 @@
 #include "batch_limit.h"
 #include "bundles.h"
 #include "compile.h"
+#include "compile_need.h"
 #include "compiler_limit.h"
 #include "cores.h"
 #include "crew.h"
@@ -63,6 +64,7 @@ struct sl_load {
         uint64_t circle;         /* and of this circle (spec.h) */
         uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
+        uint64_t compiler_limit; /* of the process that compiles */
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
         bool keyed;              /* there is a cache, and `key` is the plan's in it */
@@ -332,6 +334,7 @@ static int take_compiler_memory(struct sl_load *load, uint64_t bytes, struct sl_
 static int start_compilation(struct sl_load *load, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = load->options.runtime;
+        uint64_t files;
         struct sl_compile_options options = {
                 .program = runtime->compile_program,
                 .model_path = load->path,
@@ -340,11 +343,12 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
                 .base_sum = load->options.base ? sl_plan_identity(load->options.base).checksum : 0,
-                .memory_bytes = sl_compiler_limit(runtime, load->options.memory),
+                .memory_bytes = sl_compiler_limit(runtime, load->options.memory, sl_compile_need(load->path, &files)),
                 .seconds = runtime->compile_seconds,
         };
         int r;
 
+        load->compiler_limit = options.memory_bytes;
         load->state = SL_LOAD_COMPILING;
         load->compiled = true;
         r = take_compiler_memory(load, sl_compile_takes(options.memory_bytes), error);
@@ -572,6 +576,9 @@ static int end_compilation(struct sl_load *load, struct sl_error *error)
 
         if (r == -ENOTSUP && load->on_gpu && load->falls_back)
                 return fall_back(load, &warning, error);
+        if (r == -ENOMEM)
+                (void)sl_compiler_limit_passed(load->options.runtime, load->options.memory,
+                        &(struct sl_compiler_share){load->path, load->compiler_limit, load->compiler_bytes}, &warning);
         if (r < 0)
                 return sl_error_set(error, -r, "%s", warning.text);
         if (warning.text[0])

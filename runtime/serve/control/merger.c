@@ -285,7 +285,7 @@ static void want_more(struct sl_merger *m)
 static int begin_fuse(struct sl_merger *m, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = m->registry->options.runtime;
-        uint64_t limit = sl_compiler_limit(runtime, m->registry->options.memory);
+        uint64_t limit = sl_compiler_limit(runtime, m->registry->options.memory, 0);
         const struct sl_lower_options lowering = lowering_of(m);
         struct sl_fuse_member members[SL_CARRIER_LANES_MAX];
         const struct sl_fuse_options options = {
