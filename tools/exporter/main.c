@@ -58,37 +58,41 @@ static int complain(int status, const char *text)
 
 /* ---- the command line ---- */
 
-static int take_names(struct exporter *exporter, int n, char **names, struct sl_error *error)
+static int take_name(struct exporter *exporter, const char *name, struct sl_error *error)
 {
+        uint32_t *n = &exporter->site.n_watches;
         char wish[SL_WISH_BYTES];
 
-        if (n > (int)RUNTIMES_MAX)
-                return sl_error_set(error, EINVAL, "%d runtimes, at most %u", n, RUNTIMES_MAX);
-        for (int i = 0; i < n; i++) {
-                if (sl_value_name(names[i], wish) < 0)
-                        return sl_error_set(error, EINVAL, "runtime \"%s\" is %s", names[i], wish);
-                for (int j = 0; j < i; j++)
-                        if (strcmp(names[i], names[j]) == 0)
-                                return sl_error_set(error, EINVAL, "runtime \"%s\" is named twice", names[i]);
-                watch_init(&exporter->watches[i], names[i]);
-        }
-        exporter->site.n_watches = (uint32_t)n;
+        if (sl_value_name(name, wish) < 0)
+                return sl_error_set(error, EINVAL, "runtime \"%s\" is %s", name, wish);
+        for (uint32_t i = 0; i < *n; i++)
+                if (strcmp(name, exporter->watches[i].name) == 0)
+                        return sl_error_set(error, EINVAL, "runtime \"%s\" is named twice", name);
+        if (*n == RUNTIMES_MAX)
+                return sl_error_set(
+                        error, EINVAL, "runtime \"%s\" is number %u, at most %u are watched", name, *n + 1, RUNTIMES_MAX);
+        watch_init(&exporter->watches[(*n)++], name);
         return 0;
 }
 
 /* Return: 0; -EINVAL with text, or none where getopt has said it. */
 static int parse(struct exporter *exporter, int argc, char **argv, struct sl_error *error)
 {
-        static char *standard[] = {"starling"};
-        int n;
+        int r = 0;
 
-        for (int option; (option = next_option(argc, argv, options)) != -1;) {
-                if (option != OPTION_LISTEN)
-                        return -EINVAL;
-                exporter->address = optarg;
+        for (int option; r == 0 && (option = next_option(argc, argv, options)) != -1;) {
+                if (option == OPTION_LISTEN)
+                        exporter->address = optarg;
+                else if (option == OPTION_NAME)
+                        r = take_name(exporter, optarg, error);
+                else
+                        r = -EINVAL;
         }
-        n = argc - optind;
-        return take_names(exporter, n ? n : 1, n ? argv + optind : standard, error);
+        for (int i = optind; i < argc && r == 0; i++)
+                r = take_name(exporter, argv[i], error);
+        if (r == 0 && exporter->site.n_watches == 0)
+                r = take_name(exporter, "starling", error);
+        return r;
 }
 
 /* ---- the start ---- */
@@ -266,7 +270,8 @@ int main(int argc, char **argv)
         exporter->site.watches = exporter->watches;
         r = parse(exporter, argc, argv, &error);
         if (r < 0 && !error.text[0])
-                snprintf(error.text, sizeof(error.text), "usage: starling exporter [--listen ADDRESS] [NAME...]");
+                snprintf(error.text, sizeof(error.text),
+                        "usage: starling exporter [--listen ADDRESS] [NAME...]; `starling exporter --help` says more");
         if (r == 0)
                 r = serve(exporter, &error);
         http_server_stop(exporter->server);

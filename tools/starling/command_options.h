@@ -44,7 +44,9 @@
         X(SECONDS, "seconds", 0, "N", "how long, at most [10]")                                                                    \
         X(REQUESTS, "requests", 0, "N", "how many, at most [100000]")
 
-#define EXPORTER_OPTIONS(X) X(LISTEN, "listen", 0, "ADDRESS", "numeric, with a port; whoever reaches it may read [127.0.0.1:9464]")
+#define EXPORTER_OPTIONS(X)                                                                                                        \
+        X(NAME, "name", 0, "NAME", "of a runtime, as an argument; may be given again [starling]")                                  \
+        X(LISTEN, "listen", 0, "ADDRESS", "numeric, with a port; whoever reaches it may read [127.0.0.1:9464]")
 
 #define POSTMORTEM_OPTIONS(X)                                                                                                      \
         X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \

@@ -168,7 +168,7 @@ Test(exporter_server, a_connection_asks_again_and_again)
 
 Test(exporter_server, runtimes_come_and_go_under_their_names)
 {
-        const char *const names[] = {"other", name, NULL};
+        const char *const names[] = {"other", "--name", name, NULL};
 
         exporter = exporter_start(folder.path, names);
         expect_scrape(0);
@@ -347,15 +347,20 @@ Test(exporter_server, what_it_cannot_do_is_said_in_one_line)
                 {"example.org:80", "\"example.org:80\""}, {"::1:80", "\"::1:80\""}, {"[::1:80", "wants"}, {":80", "wants"},
                 {"", "wants"}, {"[]:80", "wants"}};
         const char *many[24] = {"starling", "exporter"};
+        char names[17][8];
 
         for (size_t i = 0; i < LENGTH(rows); i++)
                 expect_usage_error((const char *[]){"starling", "exporter", "--listen", rows[i].address, NULL}, rows[i].wanted);
         expect_usage_error((const char *[]){"starling", "exporter", "a/b", NULL}, "runtime \"a/b\" is not a name: ");
         expect_usage_error((const char *[]){"starling", "exporter", "a", "a", NULL}, "runtime \"a\" is named twice");
         expect_usage_error((const char *[]){"starling", "exporter", "--no", NULL}, "usage: starling exporter");
-        for (int i = 0; i < 17; i++)
-                many[2 + i] = "a";
-        expect_usage_error(many, "17 runtimes, at most 16");
+        expect_usage_error((const char *[]){"starling", "exporter", "--name", "a", "a", NULL}, "runtime \"a\" is named twice");
+        expect_usage_error((const char *[]){"starling", "exporter", "--name", "a/b", NULL}, "runtime \"a/b\" is not a name: ");
+        for (int i = 0; i < 17; i++) {
+                snprintf(names[i], sizeof(names[i]), "r%d", i);
+                many[2 + i] = names[i];
+        }
+        expect_usage_error(many, "runtime \"r16\" is number 17, at most 16 are watched");
 }
 
 Test(exporter_server, an_address_that_is_taken_is_named)
