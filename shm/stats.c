@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COUNT_MAX 65536u
+#define COUNT_MAX  65536u
+#define LAST_BYTES (sizeof(((struct sl_stats *)0)->file) + sizeof(SL_STATS_LAST))
 
 /*
  * How long a runtime that was killed may keep its lock, as the kernel gives back all of its memory first, or one that was told to
@@ -255,13 +256,43 @@ static bool wait_for_end(const char *name, const char *directory, uint64_t begun
         return true;
 }
 
+/* The flight recorder of a runtime that served, and did not come to its end. */
+static bool has_crashed(int fd)
+{
+        struct sl_stats_header header;
+
+        if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+                atomic_load_explicit(&header.magic, memory_order_relaxed) != SL_STATS_MAGIC)
+                return false;
+        uint32_t state = atomic_load_explicit(&header.state, memory_order_relaxed);
+
+        return state == SL_RUNTIME_READY || state == SL_RUNTIME_STOPPING;
+}
+
+static void name_last(const struct sl_stats *stats, char ret_file[LAST_BYTES])
+{
+        snprintf(ret_file, LAST_BYTES, "%s" SL_STATS_LAST, stats->file);
+}
+
+/* Returns whether there was one. Whose it is the file system knows. */
+static bool remove_last(const struct sl_stats *stats)
+{
+        char path[sizeof(stats->path) + sizeof(SL_STATS_LAST)];
+
+        snprintf(path, sizeof(path), "%s" SL_STATS_LAST, stats->path);
+        return unlink(path) == 0;
+}
+
 static int claim(struct sl_stats *stats, const char *name, struct sl_error *error)
 {
+        char last[LAST_BYTES];
+        const struct sl_claim_keep keep = {.as = last, .is_worth = has_crashed};
         uint64_t begun_ns = sl_clock_ns();
         int r;
 
+        name_last(stats, last);
         do
-                r = sl_claim_create(stats->directory, stats->file, &stats->has_replaced, &stats->fd, error);
+                r = sl_claim_create(stats->directory, stats->file, &keep, &stats->has_replaced, &stats->fd, error);
         while (r == -EADDRINUSE && wait_for_end(name, stats->directory, begun_ns));
         return r;
 }
@@ -314,6 +345,8 @@ int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **re
         if (r < 0)
                 return sl_error_prefix(error, r, "stats page");
         r = map_file(stats, error);
+        if (r == -ENOSPC && remove_last(stats)) /* the new page is worth more */
+                r = map_file(stats, error);
         if (r < 0)
                 return r;
         write_header(stats, options);
@@ -335,6 +368,8 @@ struct sl_stats *sl_stats_free(struct sl_stats *stats)
         if (stats->fd >= 0) {
                 sl_claim_remove(stats->directory, stats->file, stats->fd);
                 close(stats->fd);
+                if (stats->has_served)
+                        (void)remove_last(stats);
         }
         free(stats->set_used);
         free(stats->model_holders);
@@ -344,6 +379,7 @@ struct sl_stats *sl_stats_free(struct sl_stats *stats)
 
 void sl_stats_set_state(struct sl_stats *stats, enum sl_runtime_state state)
 {
+        stats->has_served |= state == SL_RUNTIME_READY;
         atomic_store_explicit(&sl_stats_header_of(stats)->state, state, memory_order_relaxed);
 }
 

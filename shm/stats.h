@@ -30,12 +30,11 @@ struct sl_stats_options {
 };
 
 /*
- * Creates the page, or replaces the one that a dead runtime of this name left behind. The text names path and bytes. Return: 0, or
- *   -EINVAL      the name, or no room for the sections in so few bytes
- *   -EADDRINUSE  a runtime of this name lives; one that was killed or told to end just now is waited for, up to 10 s
- *   -EPERM       the path is a symbolic link, no regular file, or somebody else's
- *   -ENOSPC      the file system is full
- *   -ENOMEM, -errno
+ * Creates the page, or replaces the one that a dead runtime of this name left behind: of one that served and crashed it is kept, as
+ * NAME~last, until the next one crashes, this one ends as it should, or its memory is needed for the page. The text names path and
+ * bytes. Return: 0, or -EINVAL      the name, or no room for the sections in so few bytes -EADDRINUSE  a runtime of this name
+ * lives; one that was killed or told to end just now is waited for, up to 10 s -EPERM       the path is a symbolic link, no regular
+ * file, or somebody else's -ENOSPC      the file system is full -ENOMEM, -errno
  */
 int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **ret_stats, struct sl_error *error);
 
@@ -55,7 +54,7 @@ bool sl_stats_is_claimed(const char *name, const char *directory);
 /* The same, after one that was killed or told to end just now was waited for, as sl_stats_create() does. */
 bool sl_stats_stays_claimed(const char *name, const char *directory);
 
-/* Removes the file. NULL is fine. */
+/* Removes the file, and what is kept of a crash before if this one was READY. NULL is fine. */
 struct sl_stats *sl_stats_free(struct sl_stats *stats);
 
 void sl_stats_set_state(struct sl_stats *stats, enum sl_runtime_state state);
@@ -160,6 +159,9 @@ struct sl_stats_view;
  * -ENOENT; -EPERM somebody else's; -EBADMSG no stats page, damaged, or of another version (the text says which); -errno.
  */
 int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error);
+
+/* The same of the page that the runtime of that name had before, if that crashed. */
+int sl_stats_open_last(const char *name, struct sl_stats_view **ret_view, struct sl_error *error);
 
 /* The same of a file, wherever it lies and whosever it is. */
 int sl_stats_open_file(const char *path, struct sl_stats_view **ret_view, struct sl_error *error);

@@ -83,8 +83,15 @@ static int refuse(const char *directory, const char *file, const char *cause, st
         return sl_error_set(error, EPERM, "\"%s/%s\" %s", directory, file, cause);
 }
 
+/* In place of what was kept before. False: nobody wants it, or something of somebody else's has that name. */
+static bool keep_stale(int directory, const char *file, int fd, const struct sl_claim_keep *keep)
+{
+        return keep && keep->is_worth(fd) && renameat(directory, file, directory, keep->as) == 0;
+}
+
 /* Removes a file that a dead writer left behind. Return: 1 removed; 0 it is gone, try again; -EADDRINUSE; -EPERM; -errno. */
-static int remove_stale(int directory, const char *directory_name, const char *file, struct sl_error *error)
+static int remove_stale(
+        int directory, const char *directory_name, const char *file, const struct sl_claim_keep *keep, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = openat(directory, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         struct stat status;
@@ -101,12 +108,14 @@ static int remove_stale(int directory, const char *directory_name, const char *f
                 return refuse(directory_name, file, "is no regular file of this user alone", error);
         if (!lock(fd) && sl_claim_is_held(fd))
                 return sl_error_set(error, EADDRINUSE, "\"%s/%s\": a runtime of this name is running", directory_name, file);
-        if (is_name_of(directory, file, fd) && unlinkat(directory, file, 0) < 0 && errno != ENOENT)
+        if (is_name_of(directory, file, fd) && !keep_stale(directory, file, fd, keep) && unlinkat(directory, file, 0) < 0 &&
+                errno != ENOENT)
                 return sl_error_set(error, errno, "\"%s/%s\": cannot be removed: %s", directory_name, file, strerror(errno));
         return 1;
 }
 
-int sl_claim_create(const char *directory, const char *file, bool *ret_stale, int *ret_fd, struct sl_error *error)
+int sl_claim_create(const char *directory, const char *file, const struct sl_claim_keep *keep, bool *ret_stale, int *ret_fd,
+        struct sl_error *error)
 {
         bool stale = false;
 
@@ -124,7 +133,7 @@ int sl_claim_create(const char *directory, const char *file, bool *ret_stale, in
                 }
                 if (fd < 0 && errno != EEXIST)
                         return sl_error_set(error, errno, "\"%s/%s\": cannot be created: %s", directory, file, strerror(errno));
-                int r = fd < 0 ? remove_stale(dir, directory, file, error) : 0;
+                int r = fd < 0 ? remove_stale(dir, directory, file, keep, error) : 0;
                 if (r < 0)
                         return r;
                 stale |= r > 0;

@@ -13,11 +13,18 @@
 
 struct sl_error;
 
+/* What becomes of a file without a living writer, of this user's own: it is renamed to @as, in its folder, if it is worth that. */
+struct sl_claim_keep {
+        const char *as;
+        bool (*is_worth)(int fd);
+};
+
 /*
- * Creates @directory/@file with mode 0600 and locks it; a file without a living writer is removed first, and *ret_stale says so.
- * Return: 0; -EADDRINUSE the writer lives; -EPERM a symbolic link, no regular file, or somebody else's; -errno.
+ * Creates @directory/@file with mode 0600 and locks it; a file without a living writer is removed first (@keep NULL), or kept, and
+ * *ret_stale says so. Return: 0; -EADDRINUSE the writer lives; -EPERM a symbolic link, no regular file, or somebody else's; -errno.
  */
-int sl_claim_create(const char *directory, const char *file, bool *ret_stale, int *ret_fd, struct sl_error *error);
+int sl_claim_create(const char *directory, const char *file, const struct sl_claim_keep *keep, bool *ret_stale, int *ret_fd,
+        struct sl_error *error);
 
 /* Removes the name if it still means the file @fd. */
 void sl_claim_remove(const char *directory, const char *file, int fd);

@@ -31,6 +31,7 @@
 #define SL_STATS_MAGIC         0x54535f474e4c5453ull
 #define SL_STATS_VERSION       2
 #define SL_STATS_DIRECTORY     "/dev/shm"
+#define SL_STATS_LAST          "~last" /* behind a name: its page of before, which crashed. No name of a runtime has a ~ */
 #define SL_STATS_BYTES_DEFAULT (16u * 1024u * 1024u)
 #define SL_STATS_LABEL_BYTES   32u
 #define SL_STATS_NAME_BYTES    64u

@@ -17,7 +17,7 @@ struct sl_stats {
         char directory[200];
         char file[SL_STATS_NAME_BYTES + 16];
         char path[200 + SL_STATS_NAME_BYTES + 16];
-        bool has_replaced;
+        bool has_replaced, has_served;
         int guarded; /* 0, -errno */
 
         /* Counts of those that found no slot; nobody reads them. */

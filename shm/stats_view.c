@@ -215,6 +215,7 @@ static bool is_trusted(uid_t owner, const uid_t *runtime)
         return owner == 0 || owner == geteuid() || (runtime && owner == *runtime);
 }
 
+/* @name: of the page. */
 static int open_trusted(
         const char *name, const char *directory, const uid_t *runtime, struct sl_stats_view **ret_view, struct sl_error *error)
 {
@@ -235,22 +236,19 @@ static int open_trusted(
         return r;
 }
 
-int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+/* @page: the name of a page of runtime @name. That of a living one is preferred. */
+static int open_page(const char *name, const char *page, struct sl_stats_view **ret_view, struct sl_error *error)
 {
         struct sl_stats_view *view = NULL, *beside;
         char folder[SOCKET_PATH_BYTES];
         struct sl_error other;
         uid_t owner;
-
-        if (directory)
-                return open_in(name, directory, ret_view, error);
-
         bool owned = find_owner(name, folder, &owner);
-        int r = open_trusted(name, SL_STATS_DIRECTORY, owned ? &owner : NULL, &view, error);
+        int r = open_trusted(page, SL_STATS_DIRECTORY, owned ? &owner : NULL, &view, error);
         int r_beside = -ENOENT;
 
         if ((r < 0 || !sl_stats_is_live(view)) && folder[0])
-                r_beside = open_trusted(name, folder, owned ? &owner : NULL, &beside, &other);
+                r_beside = open_trusted(page, folder, owned ? &owner : NULL, &beside, &other);
         if (r_beside == 0) {
                 sl_stats_close(view);
                 view = beside;
@@ -261,6 +259,20 @@ int sl_stats_open(const char *name, const char *directory, struct sl_stats_view 
         if (r == 0)
                 *ret_view = view;
         return r;
+}
+
+int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        return directory ? open_in(name, directory, ret_view, error) : open_page(name, name, ret_view, error);
+}
+
+int sl_stats_open_last(const char *name, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        char page[SL_STATS_NAME_BYTES + sizeof(SL_STATS_LAST)];
+
+        if (snprintf(page, sizeof(page), "%s" SL_STATS_LAST, name) >= (int)sizeof(page))
+                return sl_error_set(error, EINVAL, "\"%s\" is no name of a runtime", name);
+        return open_page(name, page, ret_view, error);
 }
 
 /* Whatever version it has. */

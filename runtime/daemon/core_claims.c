@@ -105,7 +105,7 @@ static int take_file(const char *folder, const char *file, uint64_t until_ns, in
         bool stale;
 
         for (;;) {
-                int r = sl_claim_create(folder, file, &stale, ret_fd, NULL);
+                int r = sl_claim_create(folder, file, NULL, &stale, ret_fd, NULL);
 
                 if (r != -EADDRINUSE || sl_clock_ns() >= until_ns)
                         return r;

@@ -208,7 +208,7 @@ Test(doctor, a_runtime_that_lives_is_shown_and_leaves_nothing_behind)
         snprintf(folder, sizeof(folder), "%s/run/starling", host.folder.path);
         cr_assert_eq(sl_core_claims_take(folder, "alive", &cores, &claims, &sharing), 0);
         snprintf(folder, sizeof(folder), "%s/dev/shm", host.folder.path);
-        cr_assert_eq(sl_claim_create(folder, "starling.alive", &stale, &fd, NULL), 0);
+        cr_assert_eq(sl_claim_create(folder, "starling.alive", NULL, &stale, &fd, NULL), 0);
         made_host_expect(&host, "pinning", SL_VERDICT_OK, "have their dispatchers on 3, and all of their threads on 3-4", NULL);
         made_host_expect(&host, "left-behind", SL_VERDICT_OK, "nothing", NULL);
         close(fd);

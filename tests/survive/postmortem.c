@@ -228,6 +228,58 @@ Test(postmortem, a_runtime_that_lives_is_shown_as_it_is)
         world_stop(&world);
 }
 
+/* ---- a runtime that crashed, and serves again ---- */
+
+static void restart(void)
+{
+        world_kill(&world);
+        world_start(&world);
+}
+
+Test(postmortem, after_a_restart_the_runtime_that_crashed_is_shown)
+{
+        pid_t crashed = world.pid;
+        char *text, pid[32], last[160];
+        struct requester r;
+        int status;
+
+        attach(&r);
+        catch_in_flight(&r);
+        restart();
+        text = run_postmortem(world.name, &status);
+        snprintf(pid, sizeof(pid), "  pid %d  ", crashed);
+        cr_expect(status == 0 && strstr(text, "serves again") && strstr(text, "ended without saying so") && strstr(text, pid) &&
+                          strstr(text, "\nin flight 1\n"),
+                "%d: %s", status, text);
+        free(text);
+        snprintf(last, sizeof(last), "--live %s", world.name);
+        text = run_postmortem(last, &status);
+        snprintf(pid, sizeof(pid), "  pid %d  ", world.pid);
+        cr_expect(status == 0 && strstr(text, "lives") && strstr(text, pid) && strstr(text, "\nin flight 0\n"), "%d: %s", status,
+                text);
+        free(text);
+        starling_close(r.client);
+        world_stop(&world);
+        snprintf(last, sizeof(last), "/dev/shm/starling.%s~last", world.name);
+        cr_expect_neq(access(last, F_OK), 0, "what is kept goes with a runtime that ends as it should");
+}
+
+/* Under its name lies something that cannot be replaced: the start goes on without. */
+Test(postmortem, what_cannot_be_kept_hinders_no_start)
+{
+        char last[160];
+
+        snprintf(last, sizeof(last), "/dev/shm/starling.%s~last", world.name);
+        cr_assert_eq(mkdir(last, 0755), 0);
+        restart();
+        cr_expect_eq(rmdir(last), 0);
+        restart();
+        cr_expect_eq(access(last, F_OK), 0, "one is kept");
+        restart();
+        world_stop(&world);
+        cr_expect_neq(access(last, F_OK), 0);
+}
+
 /* ---- files that are none ---- */
 
 static char path[128];
@@ -295,6 +347,39 @@ static void scribble_everything_behind_the_header(uint32_t seed)
         cr_assert_eq(stat(path, &status), 0);
         for (off_t at = 4096; at + (off_t)sizeof(noise) <= status.st_size; at += (off_t)sizeof(noise))
                 scribble(at, noise, sizeof(noise));
+}
+
+Test(postmortem, a_status_that_cannot_be_is_none_of_an_error)
+{
+        struct requester r;
+        struct starling_request request;
+        struct sl_stats_header header;
+        char *text;
+        int status;
+
+        attach(&r);
+        request = whole(&r);
+        cr_assert_eq(starling_infer(r.queue, &request, NULL), 0);
+        world_kill(&world);
+        copy_page();
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        cr_assert_eq(pread(fd, &header, sizeof(header), 0), (ssize_t)sizeof(header));
+        for (uint32_t i = 0; i < header.sections[SL_STATS_RECORDS].count; i++) {
+                off_t at =
+                        (off_t)(header.sections[SL_STATS_RECORDS].offset + (uint64_t)i * header.sections[SL_STATS_RECORDS].stride);
+                struct sl_flight_record record;
+
+                cr_assert_eq(pread(fd, &record, sizeof(record), at), (ssize_t)sizeof(record));
+                record.status = INT32_MIN;
+                atomic_fetch_or(&record.slot.seq, 1); /* torn: nothing in it need be possible */
+                cr_assert_eq(pwrite(fd, &record, sizeof(record), at), (ssize_t)sizeof(record));
+        }
+        close(fd);
+        text = run_postmortem(path, &status);
+        cr_expect(status == 0 && strstr(text, "failed at "), "%d: %s", status, text);
+        free(text);
+        unlink(path);
+        starling_close(r.client);
 }
 
 Test(postmortem, whatever_lies_in_records_the_reader_ends_and_counts_what_cannot_be)

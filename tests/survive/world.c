@@ -191,6 +191,8 @@ void world_free(struct world *world)
                 world_kill(world);
         snprintf(page, sizeof(page), "/dev/shm/starling.%s", world->name);
         unlink(page);
+        strcat(page, "~last");
+        unlink(page);
         remove_tree(world->folder);
 }
 

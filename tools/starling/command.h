@@ -33,7 +33,8 @@ enum status {
         X("trace", command_trace, "[-o FILE] [--seconds N] [--requests N] [NAME]",                                                 \
                 "write what a runtime does with the requests that it samples, for Perfetto or Chrome")                             \
         X("top", command_top, "[--interval SECONDS] [NAME]", "watch a runtime on the terminal: models, workers, queues, clients")  \
-        X("postmortem", command_postmortem, "[--json] [--last N] [NAME|FILE]", "show what was in flight when a runtime crashed")   \
+        X("postmortem", command_postmortem, "[--json] [--last N] [--live] [NAME|FILE]",                                            \
+                "show what was in flight when a runtime crashed")                                                                  \
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
         X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \

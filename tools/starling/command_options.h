@@ -51,7 +51,8 @@
 #define POSTMORTEM_OPTIONS(X)                                                                                                      \
         X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
         X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
-        X(LAST, "last", 0, "N", "of the requests that have ended, the last ones [20]")
+        X(LAST, "last", 0, "N", "of the requests that have ended, the last ones [20]")                                             \
+        X(LIVE, "live", 0, NULL, "the runtime that lives, although one of that name crashed before")
 
 #define TOP_OPTIONS(X)                                                                                                             \
         X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \

@@ -171,8 +171,10 @@ static const char command_postmortem_text[] =
         "Reads the flight recorder of a runtime: the requests in flight and, of those that have ended, the last 256 at least, as "
         "far as its records go: 4096 with a stats page of 16 MiB. Of each: "
         "its client, queue pair, model, samples, the stage that it was in and since when, which workers had pieces of it, how long "
-        "each stage took, and how it ended. It works after any crash, also after SIGKILL, until a runtime of the name starts "
-        "again; copy the file to keep it. A runtime that lives is shown as it is now.\n"
+        "each stage took, and how it ended. It works after any crash, also after SIGKILL. When a runtime of the name serves "
+        "again the page of the one that crashed is kept as NAME~last and shown, until the next one crashes or ends as it should "
+        "(--live: the one that serves); copy the file to keep it longer. A runtime that lives and follows no crash is shown as it "
+        "is now.\n"
         "\n"
         "A name with a slash is that of a file, see starling-stats(5). A record that was being written when the runtime crashed "
         "is shown as torn; one that cannot be is counted as damaged and left out.";

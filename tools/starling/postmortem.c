@@ -18,13 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OPTION_LAST = OPTIONS_BEGIN + 100 };
+enum { OPTION_LAST = OPTIONS_BEGIN + 100, OPTION_LIVE };
 
 #define LAST_DEFAULT 20u
+#define STATUS_LIMIT 4096 /* of -errno */
 
 struct postmortem_arguments {
         const char *name; /* or a path, with a slash */
-        bool json;
+        bool json, live;
         uint64_t last;
 };
 
@@ -48,6 +49,8 @@ static int parse(int argc, char **argv, struct postmortem_arguments *ret_argumen
                         ret_arguments->json = true;
                 else if (option == OPTION_NAME)
                         ret_arguments->name = optarg;
+                else if (option == OPTION_LIVE)
+                        ret_arguments->live = true;
                 else if (option == OPTION_LAST)
                         status = parse_last(optarg, &ret_arguments->last);
                 else
@@ -129,14 +132,22 @@ static void print_in_flight(const struct flight *flight, const struct flight_ent
                                 flight_worker(flight, record->places[i].worker, worker, sizeof(worker)));
 }
 
+/* Of a record that is torn or damaged it may be any number. */
+static const char *status_name(int32_t status)
+{
+        const char *name = status < 0 && status > -STATUS_LIMIT ? strerrorname_np(-status) : NULL;
+
+        return status == 0 ? "done" : name ? name : "failed";
+}
+
 static void print_ended(const struct flight *flight, const struct flight_entry *entry)
 {
         const struct sl_flight_record *record = &entry->record;
         char at[40], took[QUANTITY_BYTES];
 
         print_who(entry);
-        printf("\n    %s at %s after %s", record->status ? strerrorname_np(-record->status) ?: "failed" : "done",
-                when(flight, record->since_ns, at), quantity_time(record->since_ns - record->taken_ns, took));
+        printf("\n    %s at %s after %s", status_name(record->status), when(flight, record->since_ns, at),
+                quantity_time(record->since_ns - record->taken_ns, took));
         print_times(record);
         putchar('\n');
 }
@@ -245,6 +256,28 @@ static void print_json(const struct flight *flight, uint64_t last)
 
 /* ---- the command ---- */
 
+/* After a restart the runtime that crashed is meant, not the one that serves in its place. */
+static int open_page(const struct postmortem_arguments *arguments, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        struct sl_stats_view *last;
+        int r;
+
+        if (strchr(arguments->name, '/'))
+                return sl_stats_open_file(arguments->name, ret_view, error);
+        r = sl_stats_open(arguments->name, NULL, ret_view, error);
+        if (arguments->live || (r == 0 && !sl_stats_is_live(*ret_view)) || sl_stats_open_last(arguments->name, &last, NULL) < 0)
+                return r;
+        if (r == 0)
+                fprintf(stderr,
+                        "starling postmortem: \"%s\" serves again; this is the one before, which crashed (--live: the one that "
+                        "serves)\n",
+                        arguments->name);
+        if (r == 0)
+                sl_stats_close(*ret_view);
+        *ret_view = last;
+        return 0;
+}
+
 int command_postmortem(int argc, char **argv)
 {
         struct sl_stats_view *view = NULL;
@@ -255,8 +288,7 @@ int command_postmortem(int argc, char **argv)
 
         if (status != STATUS_OK)
                 return status;
-        r = strchr(arguments.name, '/') ? sl_stats_open_file(arguments.name, &view, &error)
-                                        : sl_stats_open(arguments.name, NULL, &view, &error);
+        r = open_page(&arguments, &view, &error);
         if (r == 0)
                 r = flight_read(view, &flight, &error);
         if (r == 0) {
