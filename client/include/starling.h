@@ -439,8 +439,11 @@ STARLING_API int starling_submit_many(
         struct starling_queue *queue, const struct starling_request *requests, uint32_t n, uint64_t *ret_ids);
 
 /**
- * starling_poll() - reap what has completed; never blocks
+ * starling_poll() - reap what has completed; does not wait for it
  * @ret_completions: at most @max, in the order of completion
+ *
+ * Whoever polls again and again for nothing, and does nothing in between, spins. While the runtime says that more threads want to
+ * run than there are cores, such a row of polls is interrupted: one in 64 sleeps until something completes, a millisecond at most.
  *
  * Return: how many, 0 for none; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL @max is 0; -ECHILD
  */
@@ -533,8 +536,8 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
  *
  * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
  * loaded; -EINVAL its configuration or what it needs is wrong; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded,
- * or is a member of an ensemble that is loaded; -EIO it does not load; -ECANCELED it was unloaded, or left the repository, while it was
- * being compiled; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ * or is a member of an ensemble that is loaded; -EIO it does not load; -ECANCELED it was unloaded, or left the repository, while it
+ * was being compiled; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
  */
 STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
 STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);
