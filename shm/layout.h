@@ -51,7 +51,7 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      5
+#define SL_WIRE_VERSION      6
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
@@ -251,7 +251,9 @@ enum sl_model_state { SL_MODEL_ABSENT, SL_MODEL_LOADING, SL_MODEL_READY, SL_MODE
 
 struct sl_catalogue_port {
         char name[64]; /* NUL-terminated */
-        uint8_t dtype, rank, batch_axis, reserved[5];
+        uint8_t dtype, rank, batch_axis;
+        uint8_t optional; /* 1: of an input that a request may leave out; its descriptor is then 0. They are the last */
+        uint8_t reserved[4];
         int32_t dims[SL_WIRE_RANK_MAX]; /* -1 at the batch axis, and what is not known; of rank 0, in the first: nor is the rank */
         uint8_t reserved1[24];
 };

@@ -246,6 +246,7 @@ struct starling_port {
         uint32_t rank;
         int32_t dims[STARLING_RANK_MAX]; /* -1 where the size is free: the batch, or what only the model knows */
         int32_t batch_axis;              /* which of them counts samples; -1: none, and every request is one sample */
+        int32_t optional;                /* 1: an input that a request may leave out: the model has a default for it */
 };
 
 /* A model as it was when it was opened. */
@@ -334,7 +335,8 @@ enum {
 
 struct starling_request {
         struct starling_model *model;
-        const struct starling_tensor *inputs;  /* all of the model's, in its order; the same number of samples in each */
+        const struct starling_tensor *inputs;  /* all of the model's, in its order; the same number of samples in each. Optional
+                                                  ones,  which are the last, may be zeroed, or not be counted: the model's default */
         const struct starling_tensor *outputs; /* all of the model's, in its order; they may not lie over inputs */
         uint32_t n_inputs, n_outputs;
         uint32_t flags;       /* STARLING_NOOP or 0 */
@@ -439,11 +441,8 @@ STARLING_API int starling_submit_many(
         struct starling_queue *queue, const struct starling_request *requests, uint32_t n, uint64_t *ret_ids);
 
 /**
- * starling_poll() - reap what has completed; does not wait for it
+ * starling_poll() - reap what has completed; never blocks
  * @ret_completions: at most @max, in the order of completion
- *
- * Whoever polls again and again for nothing, and does nothing in between, spins. While the runtime says that more threads want to
- * run than there are cores, such a row of polls is interrupted: one in 64 sleeps until something completes, a millisecond at most.
  *
  * Return: how many, 0 for none; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL @max is 0; -ECHILD
  */

@@ -112,11 +112,27 @@ __attribute__((cold, noinline)) static int refuse_model(struct starling_queue *q
         return sl_error_set(&queue->error, EINVAL, "model \"%s\" was opened by another client", model->info.name);
 }
 
+/* Optional inputs are the last: those behind the ones that a request lists are left out, too. */
+static bool suits_inputs(const struct starling_request *request, const struct starling_model_info *info)
+{
+        if (request->n_inputs == info->n_inputs)
+                return request->inputs || !info->n_inputs;
+        return request->n_inputs < info->n_inputs && info->inputs[request->n_inputs].optional &&
+               (request->inputs || !request->n_inputs);
+}
+
 __attribute__((cold, noinline)) static int refuse_counts(struct starling_queue *queue, const struct starling_request *request)
 {
         const struct starling_model_info *info = &request->model->info;
 
-        if (request->n_inputs != info->n_inputs || !request->inputs)
+        uint32_t n_required = info->n_inputs;
+
+        while (n_required && info->inputs[n_required - 1].optional)
+                n_required--;
+        if (!suits_inputs(request, info) && n_required < info->n_inputs)
+                return sl_error_set(&queue->error, EINVAL, "model \"%s\": wants %" PRIu32 " to %" PRIu32 " inputs, got %" PRIu32,
+                        info->name, n_required, info->n_inputs, request->inputs ? request->n_inputs : 0);
+        if (!suits_inputs(request, info))
                 return sl_error_set(&queue->error, EINVAL, "model \"%s\": wants %" PRIu32 " inputs, got %" PRIu32, info->name,
                         info->n_inputs, request->inputs ? request->n_inputs : 0);
         if (request->n_outputs != info->n_outputs || !request->outputs)
@@ -210,6 +226,20 @@ static int check_output(
         return locate(place, tensor, tensor->bytes, descriptor);
 }
 
+static bool is_left_out(const struct starling_request *request, uint32_t input)
+{
+        return input >= request->n_inputs || (!request->inputs[input].data && !request->inputs[input].bytes);
+}
+
+static void leave_out(struct sl_descriptor *descriptor)
+{
+        descriptor->offset = descriptor->bytes = 0;
+        descriptor->region = 0;
+        descriptor->dtype = SL_DTYPE_NONE;
+        descriptor->rank = 0;
+        descriptor->batch_axis = SL_NO_BATCH_AXIS;
+}
+
 int sl_check_request(struct starling_queue *queue, const struct starling_request *request, struct sl_descriptor *descriptors,
         uint32_t *ret_samples)
 {
@@ -227,12 +257,16 @@ int sl_check_request(struct starling_queue *queue, const struct starling_request
 
         if (model->state < 0 || model->client != queue->client)
                 return refuse_model(queue, model);
-        if (request->n_inputs != info->n_inputs || request->n_outputs != info->n_outputs || (!request->inputs && info->n_inputs) ||
-                (!request->outputs && info->n_outputs) || info->n_inputs + info->n_outputs > queue->map.tensors)
+        if (!suits_inputs(request, info) || request->n_outputs != info->n_outputs || (!request->outputs && info->n_outputs) ||
+                info->n_inputs + info->n_outputs > queue->map.tensors)
                 return refuse_counts(queue, request);
         for (uint32_t i = 0; i < info->n_inputs; i++) {
                 struct place place = {queue, model, &info->inputs[i], "input"};
 
+                if (info->inputs[i].optional && is_left_out(request, i)) {
+                        leave_out(&descriptors[i]);
+                        continue;
+                }
                 r = check_input(&place, &request->inputs[i], &descriptors[i], &samples);
                 if (r < 0)
                         return r;

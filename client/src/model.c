@@ -57,6 +57,7 @@ static struct starling_port port_of(const struct sl_catalogue_port *from)
                 .dtype = (enum starling_dtype)from->dtype,
                 .rank = from->rank <= STARLING_RANK_MAX ? from->rank : STARLING_RANK_MAX,
                 .batch_axis = -1,
+                .optional = from->optional == 1,
         };
 
         memcpy(port.name, from->name, sizeof(port.name) - 1);
@@ -215,7 +216,7 @@ void sl_models_free(struct starling_client *client)
 
 static bool same_port(const struct starling_port *a, const struct starling_port *b)
 {
-        return a->dtype == b->dtype && a->rank == b->rank && a->batch_axis == b->batch_axis &&
+        return a->dtype == b->dtype && a->rank == b->rank && a->batch_axis == b->batch_axis && a->optional == b->optional &&
                memcmp(a->dims, b->dims, sizeof(a->dims)) == 0 && strcmp(a->name, b->name) == 0;
 }
 

@@ -53,7 +53,7 @@ static int describe_work(struct starling_queue *queue, const struct starling_req
         entry->model = request->model->index;
         entry->generation = request->model->generation;
         entry->samples = samples;
-        entry->n_inputs = (uint8_t)request->n_inputs;
+        entry->n_inputs = (uint8_t)request->model->info.n_inputs; /* with those that are left out */
         entry->n_outputs = (uint8_t)request->n_outputs;
         return 0;
 }

@@ -34,6 +34,7 @@ struct sl_error;
         X(winograd, FLAG, "true", 0, 0)                    /* whether approximate algorithms may be taken */                       \
         X(max_relative_error, REAL, "1e-4", 0, 1)          /* of an approximate algorithm, of the output's range */                \
         X(random_seed, NUMBER, "0", 0, 4294967295u)        /* of nodes that draw and have none; 0: each request draws anew */      \
+        X(optional_inputs, FLAG, "false", 0, 0)            /* inputs with an initializer are given by requests, or left out */     \
         X(batch_invariant, FLAG, "false", 0, 0)            /* the same bits for a sample in any batch: one at a time */            \
         X(nodes_max, NUMBER, "100000", 1, 10000000)        /* of a model; values: twice as many */                                 \
         X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)  /* of the file, and of all its constants */                             \

@@ -77,6 +77,8 @@
         X("winograd", "Whether approximate algorithms may be taken.")                                                              \
         X("max_relative_error", "Of an approximate algorithm, as a part of the output's range.")                                   \
         X("random_seed", "The seed of nodes that draw random numbers and have none in the file; 0: each request draws anew.")      \
+        X("optional_inputs",                                                                                                       \
+                "Whether a request may give the inputs that have an initializer in the file, which it is by default.")             \
         X("batch_invariant", "Whether a sample has the same bits in any batch; then each is computed by itself.")                  \
         X("nodes_max", "Nodes of a model; of values there may be twice as many.")                                                  \
         X("model_bytes_max", "Of the file, and of all its constants.")                                                             \

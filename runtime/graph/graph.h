@@ -28,8 +28,8 @@ struct sl_value {
         struct sl_tensor tensor;
         struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open;
                                     rank 0: nothing */
-        const void *data;        /* of a constant: PLAIN layout, little-endian; in the graph's arena, or in a mapped file, at any
-                                    address there: who reads elements asks sl_graph_constant() */
+        const void *data; /* of a constant, or of an input that a request may leave out: PLAIN layout, little-endian; in the graph's
+                             arena, or in a mapped file, at any address there: who reads elements asks sl_graph_constant() */
         uint64_t data_bytes;
 };
 
@@ -56,7 +56,7 @@ struct sl_graph {
         uint32_t n_values, n_nodes, n_inputs, n_outputs;
         struct sl_value *values;
         struct sl_node *nodes;
-        uint32_t *inputs; /* values that a request brings (initializers with a graph input are constants) */
+        uint32_t *inputs; /* values that a request brings (initializers with a graph input are constants, or come last) */
         uint32_t *outputs;
         uint32_t n_properties;
         struct sl_graph_property *properties; /* what the file says of itself under keys that begin with "starling." */
@@ -72,6 +72,7 @@ struct sl_graph_limits {
         uint32_t values;         /* default 200,000 */
         uint64_t tensor_bytes;   /* of any one tensor; default 4 GiB */
         bool sizes_known;        /* a size of a name that no input has is an error; default false: it is another model's */
+        bool optional_inputs;    /* an initializer that is an input too is one, which has data; default false: it is a constant */
 };
 extern const struct sl_graph_limits sl_graph_limits_default;
 

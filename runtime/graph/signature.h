@@ -21,6 +21,7 @@ struct sl_model_file;
 struct sl_signature_port {
         char name[SL_SIGNATURE_NAME_BYTES]; /* cut if longer */
         struct sl_tensor tensor;            /* SL_DIM_BATCH; SL_DIM_UNKNOWN at any other open dimension */
+        bool optional;                      /* an input that has an initializer; they are the last */
         bool described;                     /* false: an output of which the file does not say type and rank */
         uint8_t symbols[SL_RANK_MAX];       /* of an input: which symbol an unknown dimension is, else SL_SYMBOL_NONE */
 };

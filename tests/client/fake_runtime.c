@@ -104,6 +104,11 @@ static void publish_echo(struct fake_runtime *f)
 
         echo.generation = f->echo_generation;
         both(&echo, 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, f->options.echo_width ? (int32_t)f->options.echo_width : 4});
+        if (f->options.echo_optional) {
+                both(&echo, 1, SL_DTYPE_I64, SL_NO_BATCH_AXIS, 1, (int32_t[]){3});
+                echo.inputs[1].optional = 1;
+                echo.n_inputs = 2;
+        }
         sl_catalogue_write(f->catalogue.base, ECHO, &echo);
 }
 
@@ -130,8 +135,6 @@ static void fill_catalogue(struct fake_runtime *f)
         catalogue->magic = SL_WIRE_MAGIC;
         catalogue->version = SL_WIRE_VERSION;
         catalogue->pid = (uint32_t)getpid();
-        if (f->options.crowded)
-                sl_spin_advise(&catalogue->dispatchers[0], 1, 8, 0, 1);
         if (f->options.bound)
                 sl_dispatcher_bound(&catalogue->dispatchers[0], (int)f->options.bound - 1);
         f->echo_generation = 1;
@@ -207,7 +210,7 @@ static void answer(struct guest *g, const struct held *h)
                 r = -EIO;
         else if (h->entry.model == ECHO && h->entry.generation != g->runtime->echo_generation)
                 r = -ESTALE;
-        for (uint32_t i = 0; r == 0 && i < h->entry.n_inputs; i++)
+        for (uint32_t i = 0; r == 0 && i < h->entry.n_outputs; i++)
                 r = copy_tensor(g, h, i, &needed);
         complete(g, h, r, needed);
 }

@@ -24,12 +24,12 @@ struct fake_options {
         uint64_t arena_limit_bytes; /* 0: 1 GiB */
         uint32_t depth_granted;     /* 0: what is asked for */
         uint32_t echo_width;        /* 0: 4 */
+        bool echo_optional;         /* it has a second input, [3] of int64, that a request may leave out */
         uint16_t outputs_too_many;  /* that completions announce */
         bool without_echo;
         bool silent;           /* listens, and never answers */
         const char *refusal;   /* answers every hello with -EACCES and this text */
         uint32_t wire_version; /* 0: the real one */
-        bool crowded;          /* says that more threads want to run than there are cores, and that workers compute */
 
         /* What is said of a channel does not hold. */
         uint32_t bound; /* 1 + the core that it says it is bound to; 0: none */

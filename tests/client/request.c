@@ -475,3 +475,36 @@ Test(request, deadlines_travel)
         cr_assert_eq(starling_infer(w.queue, &e.request, NULL), -ETIME);
         world_leave(&w);
 }
+
+/* Listed and empty, or not listed; what is listed is looked at. */
+Test(request, an_optional_input_may_be_left_out)
+{
+        struct world w;
+        struct echo e;
+        struct starling_tensor inputs[2] = {0};
+
+        world_place(&w);
+        w.fake.echo_optional = true;
+        world_start(&w);
+        world_join(&w);
+        echo_prepare(&w, 10, &e);
+        const struct starling_model_info *info = starling_model_describe(e.request.model);
+
+        cr_assert_eq(info->n_inputs, 2);
+        cr_expect(!info->inputs[0].optional && info->inputs[1].optional && !info->outputs[0].optional);
+        cr_expect_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        inputs[0] = e.input;
+        e.request.inputs = inputs;
+        e.request.n_inputs = 2;
+        cr_expect_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        inputs[1] = e.input;
+        expect_refused(&w, &e.request, EINVAL, "input \"ids\": wants int64 [3], got float32 [10,4]");
+        e.request.n_inputs = 0;
+        expect_refused(&w, &e.request, EINVAL, "model \"echo\": wants 1 to 2 inputs, got 0");
+        e.request.n_inputs = 3;
+        expect_refused(&w, &e.request, EINVAL, "model \"echo\": wants 1 to 2 inputs, got 3");
+        memset(&inputs[0], 0, sizeof(inputs[0]));
+        e.request.n_inputs = 1;
+        expect_refused(&w, &e.request, EINVAL, "input \"x\": wants float32 [N,4]");
+        world_leave(&w);
+}

@@ -406,6 +406,45 @@ Test(import, a_loop_of_constant_rounds_makes_as_many_rows)
         cr_expect_eq(rows_of_loop(-4, true), 0);
 }
 
+static int import_optional(int64_t ir_version, int64_t declared, struct sl_graph **ret_graph, struct sl_error *error)
+{
+        struct sl_graph_limits limits = sl_graph_limits_default;
+        struct builder *b = builder_new(17);
+        uint8_t *bytes;
+        size_t n_bytes;
+        int r;
+
+        limits.optional_inputs = true;
+        b->model.ir_version = ir_version;
+        builder_input(b, "w", SL_DTYPE_F32, DIMS(declared));
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_random(b, "w", DIMS(4));
+        builder_node(b, "Mul", "x,w", "y");
+        builder_output(b, "y");
+        bytes = builder_pack(b, &n_bytes);
+        r = sl_import_onnx_bytes(bytes, n_bytes, &limits, ret_graph, error);
+        builder_free(b);
+        return r;
+}
+
+Test(import, an_initializer_that_is_an_input_is_the_last_input_where_that_is_wanted)
+{
+        struct sl_error error = {""};
+        struct sl_graph *graph;
+
+        cr_assert_eq(import_optional(4, 4, &graph, &error), 0, "%s", error.text);
+        cr_assert_eq(graph->n_inputs, 2);
+        cr_expect_str_eq(graph->values[graph->inputs[0]].name, "x");
+        cr_expect_str_eq(graph->values[graph->inputs[1]].name, "w");
+        cr_expect_not_null(graph->values[graph->inputs[1]].data);
+        sl_graph_free(graph);
+        cr_assert_eq(import_optional(3, 4, &graph, &error), 0, "%s", error.text);
+        cr_expect_eq(graph->n_inputs, 1, "of a file that had to list it, it is a constant");
+        sl_graph_free(graph);
+        cr_assert_eq(import_optional(8, 5, &graph, &error), -EBADMSG);
+        cr_expect_str_eq(error.text, "input \"w\" is declared otherwise than its initializer, which is float32 [4]");
+}
+
 static uint32_t count_nodes(const struct sl_graph *graph, uint32_t op)
 {
         uint32_t n = 0;

@@ -46,8 +46,8 @@ static json_t *port_json(const struct starling_port *port)
 
         for (uint32_t i = 0; i < port->rank; i++)
                 json_array_append_new(shape, port->dims[i] < 0 ? json_null() : json_integer(port->dims[i]));
-        return json_pack("{s:s, s:s, s:o}", "name", sl_utf8_clean(port->name, name, sizeof(name)), "dtype",
-                starling_dtype_name(port->dtype), "shape", shape);
+        return json_pack("{s:s, s:s, s:o, s:b}", "name", sl_utf8_clean(port->name, name, sizeof(name)), "dtype",
+                starling_dtype_name(port->dtype), "shape", shape, "optional", port->optional);
 }
 
 static json_t *ports_json(const struct starling_port *ports, uint32_t n)
@@ -137,7 +137,7 @@ static void print_port(const struct starling_port *port)
                 else
                         printf("%s%" PRId32, comma, port->dims[i]);
         }
-        printf("]");
+        printf("]%s", port->optional ? " optional" : "");
 }
 
 static double mebibytes(const _Atomic uint64_t *bytes)

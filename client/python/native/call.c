@@ -144,6 +144,9 @@ static int take_input_array(struct call *call, uint32_t i, PyObject *array)
 static int take_input(struct call *call, uint32_t i, PyObject *value)
 {
         const struct port *port = &call->handle->ports[i];
+
+        if (value == Py_None && port->info->optional)
+                return 0; /* it is left out: its tensor stays empty */
         int r = is_plain(call->state, port, value) ? take_input_array(call, i, value) : 1;
 
         if (r <= 0)
@@ -415,7 +418,7 @@ static int place(struct call *call, uint32_t i)
         struct starling_tensor *tensor = &call->tensors[i];
         uint64_t item_bytes = item_bytes_of(call, i);
 
-        if (slot->array || slot->memory)
+        if (slot->array || slot->memory || (i < call->n_inputs && !tensor->bytes))
                 return 0;
 
         int r = sl_core_alloc(call->core, tensor->bytes > item_bytes ? tensor->bytes : item_bytes, &slot->memory);

@@ -3,8 +3,6 @@
 
 import ctypes
 import errno
-import functools
-import operator
 
 import numpy as np
 
@@ -38,7 +36,6 @@ class Block:
         self.core = core
         self.n_bytes = n_bytes
         self.address = core.alloc(max(n_bytes, 1))
-        self._free = functools.partial(core.library.free, core.handle, self.address)
 
     @property
     def __array_interface__(self):
@@ -51,5 +48,7 @@ class Block:
             n_bytes *= n
         return np.asarray(self)[:n_bytes].view(dtype).reshape(shape)
 
-    #: Called without a step in Python, where a handler of a signal could raise what nobody would hear of.
-    __del__ = property(operator.attrgetter("_free"))
+    def __del__(self):
+        if getattr(self, "address", None):
+            self.core.library.free(self.core.handle, self.address)
+            self.address = None

@@ -39,7 +39,7 @@ class Call:
 
     def _samples(self):
         for port, array in zip(self.model.inputs, self._inputs):
-            if port.batch_axis is not None and port.batch_axis < array.ndim:
+            if array is not None and port.batch_axis is not None and port.batch_axis < array.ndim:
                 return array.shape[port.batch_axis]
         return 1
 
@@ -47,7 +47,7 @@ class Call:
         """A flat array with room for what the model says, or a guess where it does not say."""
         shape = [samples if axis == port.batch_axis else n for axis, n in enumerate(port.shape or ())]
         if port.shape is None or None in shape:
-            guess = max([_GUESS_BYTES] + [array.nbytes for array in self._inputs])
+            guess = max([_GUESS_BYTES] + [array.nbytes for array in self._inputs if array is not None])
             return arena.empty(self._core, guess // port.dtype.itemsize, port.dtype)
         return arena.empty(self._core, shape, port.dtype)
 
@@ -60,6 +60,8 @@ class Call:
         return [request.as_output(self._core, port, array) for port, array in zip(ports, arrays)]
 
     def _tensor(self, port, array):
+        if array is None:
+            return Tensor()
         tensor = Tensor(arena.address_of(array), array.nbytes, port.number, array.ndim)
         tensor.dims[: array.ndim] = array.shape
         return tensor

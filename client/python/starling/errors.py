@@ -3,8 +3,6 @@
 
 import errno
 
-CLOSED = "the client is closed"
-
 
 class StarlingError(Exception):
     """Any failure that the library or the runtime reports."""

@@ -65,6 +65,7 @@ class PortInfo(Structure):
         ("rank", c_uint32),
         ("dims", c_int32 * RANK_MAX),
         ("batch_axis", c_int32),
+        ("optional", c_int32),
     ]
 
 

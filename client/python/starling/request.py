@@ -40,17 +40,22 @@ def arrange(values, ports, what, model):
     """Arrays in the order of `ports`, from one array, a sequence, or a mapping by name."""
     if isinstance(values, dict):
         unknown = set(values) - {port.name for port in ports}
-        missing = [port.name for port in ports if port.name not in values]
+        missing = [port.name for port in ports if port.name not in values and not port.optional]
         if unknown or missing:
             raise InvalidRequest(
                 -errno.EINVAL,
                 f'model "{model}": {what}s are {_listed(p.name for p in ports)}, got {_listed(sorted(map(str, values)))}',
             )
-        return [values[port.name] for port in ports]
+        return [values.get(port.name) for port in ports]
+    n_required = sum(not port.optional for port in ports)
     if isinstance(values, (list, tuple)) and (len(ports) > 1 or what == "output"):  # one input may be given as numbers in lists
+        if n_required <= len(values) < len(ports):
+            values = [*values, *[None] * (len(ports) - len(values))]
         if len(values) != len(ports):
             raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s, got {len(values)}')
         return list(values)
+    if n_required == 1 < len(ports) and values is not None:
+        return [values, *[None] * (len(ports) - 1)]
     if len(ports) != 1:
         raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s by name, got {"None" if values is None else "one array"}')
     return [values]
@@ -61,7 +66,10 @@ def _is_tensor_shape(shape):
 
 
 def as_input(model, port, value):
-    """`value` as an array for `port`: converted when it is none, refused when its type or size is wrong."""
+    """`value` as an array for `port`: converted when it is none, refused when its type or size is wrong. None for an input that is left
+    out."""
+    if value is None and port.optional:
+        return None
     if value is None:
         raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {_wanted(port)}, got None')
     array = np.asarray(value)
@@ -77,6 +85,8 @@ def as_input(model, port, value):
 
 def placed(core, array):
     """`array` where the runtime can read it: itself, or its copy in the arena."""
+    if array is None:
+        return None
     if arena.lies_in(core, array):
         return array
     copy = arena.empty(core, array.shape, array.dtype)

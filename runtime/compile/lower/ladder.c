@@ -103,6 +103,7 @@ static void fill_port(struct sl_port *port, const struct sl_value *named, const 
         port->dtype = shaped->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(shaped->tensor.dtype);
         port->batch_axis = has_axis ? 0 : SL_PORT_NO_BATCH;
+        port->fallback = named->kind == SL_VALUE_INPUT && named->data ? SL_PORT_FALLBACK_ELSEWHERE : 0;
         memset(port->symbols, SL_PORT_NO_SYMBOL, sizeof(port->symbols));
         port->shape.rank = shaped->tensor.shape.rank;
         for (uint32_t i = 0; i < port->shape.rank; i++)

@@ -320,6 +320,7 @@ struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *opti
         limits.constant_bytes = options->model_bytes_max;
         limits.tensor_bytes = options->tensor_bytes_max;
         limits.sizes_known = options->shapes_known;
+        limits.optional_inputs = options->optional_inputs;
         if (limits.file_bytes > options->model_bytes_max)
                 limits.file_bytes = options->model_bytes_max;
         return limits;
@@ -444,6 +445,9 @@ int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *opti
 
         if (!backend)
                 return sl_error_set(error, ENOTSUP, "this program has no backend \"%s\"", sl_lower_options_backend(options));
+        if (options->optional_inputs && (backend->planner->traits & SL_PLANNER_ALONE))
+                return sl_error_set(
+                        error, ENOTSUP, "option optional_inputs is not for backend \"%s\"", sl_lower_options_backend(options));
         r = options->random_seed ? set_seeds(graph, options->random_seed) : 0;
         if (r < 0)
                 return sl_error_set(error, -r, "option random_seed: a node has no room for it");

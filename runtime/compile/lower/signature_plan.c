@@ -59,6 +59,7 @@ static void fill_port(const struct sl_signature *signature, const struct sl_dim_
         memcpy(port->name, from->name, sizeof(port->name));
         port->dtype = from->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(port->dtype);
+        port->fallback = from->optional ? SL_PORT_FALLBACK_ELSEWHERE : 0;
         port->shape.rank = from->tensor.shape.rank;
         memset(port->symbols, SL_PORT_NO_SYMBOL, sizeof(port->symbols));
         for (uint32_t i = 0; i < port->shape.rank; i++)

@@ -269,7 +269,25 @@ static int put_program(const struct sl_lowered *lowered, const struct sl_program
         return r;
 }
 
-static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
+/* What inputs are that a request leaves out. */
+static int put_fallbacks(struct sl_lowered *lowered, struct tables *tables)
+{
+        const struct sl_graph *graph = lowered->info.n_batches ? lowered->programs[0].placement->graph : NULL;
+        int r = 0;
+
+        for (uint32_t i = 0; graph && i < lowered->info.n_inputs && r == 0; i++) {
+                const struct sl_value *value = &graph->values[graph->inputs[i]];
+                uint32_t constant;
+
+                if (!lowered->info.inputs[i].fallback)
+                        continue;
+                r = sl_constants_add(&tables->constants, value->data, value->data_bytes, &constant);
+                lowered->info.inputs[i].fallback = 1 + constant;
+        }
+        return r;
+}
+
+static int fill_tables(struct sl_lowered *lowered, struct tables *tables)
 {
         int r = allocate_tables(lowered, tables);
 
@@ -281,6 +299,8 @@ static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
                 target->dynamic_steps = lowered->options.dynamic_steps_max;
                 target->work = sl_program_work_on_ref(&lowered->options);
         }
+        if (r == 0)
+                r = put_fallbacks(lowered, tables);
         sl_constants_settle(&tables->constants);
         return r < 0 ? r : sl_backend_table_settle(&tables->backends);
 }

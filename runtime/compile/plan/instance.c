@@ -46,10 +46,12 @@ struct sl_instance {
         struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
         struct sl_stop stop;
         const struct sl_draw_key *keys;
-        struct sl_pace pace;           /* of the run */
-        struct sl_executable *running; /* started, and not over yet; NULL */
-        uint64_t idle;                 /* lanes that nobody looks at */
-        bool skips;                    /* some step leaves them out */
+        bool has_fallbacks;
+        const void *given[SL_PLAN_PORTS_MAX], *fallbacks[SL_PLAN_PORTS_MAX]; /* inputs of the run; what they are when left out */
+        struct sl_pace pace;                                                 /* of the run */
+        struct sl_executable *running;                                       /* started, and not over yet; NULL */
+        uint64_t idle;                                                       /* lanes that nobody looks at */
+        bool skips;                                                          /* some step leaves them out */
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
@@ -160,6 +162,20 @@ static int prepare(
         return r == 0 ? make_kernel_cache(instance, error) : r;
 }
 
+static void find_fallbacks(struct sl_instance *instance)
+{
+        const struct sl_plan *plan = instance->plan;
+
+        for (uint32_t i = 0; i < plan->info->n_inputs; i++) {
+                uint32_t fallback = plan->info->inputs[i].fallback;
+
+                if (!fallback)
+                        continue;
+                instance->has_fallbacks = true;
+                instance->fallbacks[i] = sl_plan_constant_data(plan, &plan->constants[fallback - 1]);
+        }
+}
+
 int sl_instance_new_on(const struct sl_plan *plan, uint32_t batch_max, const struct sl_instance_ground *ground,
         struct sl_instance **ret_instance, struct sl_error *error)
 {
@@ -176,6 +192,7 @@ int sl_instance_new_on(const struct sl_plan *plan, uint32_t batch_max, const str
         if (!instance)
                 return sl_error_set(error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*instance));
         instance->plan = plan;
+        find_fallbacks(instance);
         r = prepare(instance, batch_max, ground ? ground : &(struct sl_instance_ground){.device = NULL}, error);
         if (r == 0)
                 r = build_programs(instance, n_programs, error);
@@ -358,12 +375,21 @@ int sl_instance_splits(
         return r;
 }
 
+static const void *const *fill_in(struct sl_instance *instance, const void *const *inputs)
+{
+        for (uint32_t i = 0; i < instance->plan->info->n_inputs; i++)
+                instance->given[i] = inputs[i] ? inputs[i] : instance->fallbacks[i];
+        return instance->given;
+}
+
 /* The buffers of a run, where they are; copies are the first thing of it. */
 static void bind_ports(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs, void *const *outputs)
 {
         struct sl_resident_ports *ports = &instance->ports;
         int r;
 
+        if (instance->has_fallbacks)
+                inputs = fill_in(instance, inputs);
         if (!ports->session) {
                 sl_executable_bind(program, inputs, outputs);
                 return;

@@ -199,18 +199,18 @@ uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max)
 void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop);
 
 /*
- * By which keys the runs that follow draw random numbers (kernels/draw.h): one for each sample of the batch, or one for all that has
- * no batch; they live until the next call. NULL, as at first: by those of nobody's samples, the same in each run.
+ * By which keys the runs that follow draw random numbers (kernels/draw.h): one for each sample of the batch, or one for all that
+ * has no batch; they live until the next call. NULL, as at first: by those of nobody's samples, the same in each run.
  */
 void sl_instance_draw(struct sl_instance *instance, const struct sl_draw_key *keys);
 
 /*
  * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in
  * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
- * Never waits, and never allocates but for data-dependent steps. Inputs may be client memory that changes while it is read
- * (dense floats): results are then undefined but nothing is read or written outside the buffers. Return: 0; -EINVAL a batch that is
- * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined); -E2BIG over work_max;
- * what sl_instance_watch() says.
+ * An input that may be left out (plan_info.h, fallback) may be NULL. Never waits, and never allocates but for data-dependent steps.
+ * Inputs may be client memory that changes while it is read (dense floats): results are then undefined but nothing is read or
+ * written outside the buffers. Return: 0; -EINVAL a batch that is not in the ladder, or an output is open; -ERANGE an index in the
+ * data is out of bounds (outputs undefined); -E2BIG over work_max; what sl_instance_watch() says.
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
 

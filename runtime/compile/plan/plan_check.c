@@ -289,6 +289,23 @@ static bool open_port_is_sound(const struct sl_port *port, const struct sl_plan_
         return port->batch_axis == (port->shape.rank && port->shape.dims[0] == SL_DIM_BATCH ? 0 : SL_PORT_NO_BATCH);
 }
 
+/* Constants are looked at later: here only that inputs which may be left out are the last. */
+static bool fallbacks_are_sound(const struct sl_plan_info *info)
+{
+        for (uint32_t i = 0; i < info->n_inputs; i++) {
+                uint32_t fallback = info->inputs[i].fallback;
+
+                if (i > 0 && info->inputs[i - 1].fallback && !fallback)
+                        return false;
+                if (fallback && (fallback == SL_PORT_FALLBACK_ELSEWHERE) != !info->n_batches)
+                        return false;
+        }
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                if (info->outputs[i].fallback)
+                        return false;
+        return true;
+}
+
 static bool described_well(const struct sl_port *port, const struct sl_plan_info *info, bool input)
 {
         return info->n_batches ? port_is_sound(port, info, input) : open_port_is_sound(port, info, input);
@@ -300,6 +317,8 @@ static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
                 return damaged(error, "number of inputs", info->n_inputs, SL_PLAN_PORTS_MAX);
         if (info->n_outputs > SL_PLAN_PORTS_MAX)
                 return damaged(error, "number of outputs", info->n_outputs, SL_PLAN_PORTS_MAX);
+        if (!fallbacks_are_sound(info))
+                return sl_error_set(error, EBADMSG, "plan file: inputs that may be left out are described wrongly");
         for (uint32_t i = 0; i < info->n_inputs; i++) {
                 if (!described_well(&info->inputs[i], info, true))
                         return sl_error_set(error, EBADMSG, "plan file: input %u is described wrongly", i);
@@ -492,6 +511,27 @@ static int check_constants(const struct sl_plan *plan, struct sl_error *error)
                 r = check_constant(plan, constant, error);
                 if (r < 0)
                         return r;
+        }
+        return 0;
+}
+
+/* An input that is left out is a plain constant of its own bytes. */
+static int check_fallbacks(const struct sl_plan *plan, struct sl_error *error)
+{
+        uint64_t n = sl_plan_count(plan, SL_PLAN_SECTION_CONSTANTS);
+
+        for (uint32_t i = 0; i < plan->info->n_inputs && plan->info->n_batches; i++) {
+                const struct sl_port *port = &plan->info->inputs[i];
+                struct sl_tensor tensor = {.dtype = port->dtype, .shape = port->shape};
+                const struct sl_plan_constant *constant;
+
+                if (!port->fallback)
+                        continue;
+                if (port->fallback - 1 >= n)
+                        return damaged(error, "constant of an input", port->fallback - 1, n);
+                constant = &plan->constants[port->fallback - 1];
+                if (constant->packed || port->batch_axis != SL_PORT_NO_BATCH || constant->bytes != sl_tensor_bytes(&tensor))
+                        return damaged(error, "bytes of the constant of an input", constant->bytes, sl_tensor_bytes(&tensor));
         }
         return 0;
 }
@@ -835,7 +875,7 @@ static int check_programs(const struct sl_plan *plan, struct sl_error *error)
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
 {
         int (*const walks[])(const struct sl_plan *, struct sl_error *) = {
-                check_backends, check_blobs, check_info, check_constants, check_attrs};
+                check_backends, check_blobs, check_info, check_constants, check_fallbacks, check_attrs};
         int r;
 
         plan->header = (const void *)plan->bytes;

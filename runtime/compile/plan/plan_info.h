@@ -16,13 +16,16 @@
 #define SL_PORT_NO_BATCH    0xff
 #define SL_PORT_NO_SYMBOL   0xff
 
+#define SL_PORT_FALLBACK_ELSEWHERE UINT32_MAX
+
 /* An input or an output of the model. */
 struct sl_port {
         char name[SL_PORT_NAME_BYTES];
-        uint32_t dtype;      /* enum sl_dtype */
-        uint32_t batch_axis; /* 0, or SL_PORT_NO_BATCH when the tensor has none */
-        uint32_t indexes;    /* an indexing kernel consumes this input: copy it out of client memory first */
-        uint32_t reserved;
+        uint32_t dtype;               /* enum sl_dtype */
+        uint32_t batch_axis;          /* 0, or SL_PORT_NO_BATCH when the tensor has none */
+        uint32_t indexes;             /* an indexing kernel consumes this input: copy it out of client memory first */
+        uint32_t fallback;            /* of an input that a request may leave out: 1 and the constant that it is then, or
+                                         SL_PORT_FALLBACK_ELSEWHERE in a signature; they come last. 0: it is always given */
         struct sl_shape shape;        /* SL_DIM_BATCH stands at batch_axis; SL_DIM_UNKNOWN in a signature, and in open outputs */
         uint8_t symbols[SL_RANK_MAX]; /* which symbol an open dimension is, else SL_PORT_NO_SYMBOL. Of an output, any one: it
                                          follows the symbols; behind its rank: its rank does */

@@ -107,6 +107,9 @@ bool sl_import_has_batch(const struct sl_importer *im);
 int sl_import_inputs(struct sl_importer *im);
 int sl_import_outputs(struct sl_importer *im);
 
+/* ports.c: an initializer that is an input of the model too may be given by a request. */
+bool sl_import_has_optionals(const struct sl_importer *im);
+
 /* signature.c: the ports as the file declares them. -ENOTSUP, -E2BIG, -EBADMSG. */
 struct sl_signature;
 int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signature);

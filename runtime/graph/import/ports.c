@@ -187,12 +187,65 @@ static int import_input(struct sl_importer *im, size_t index, const char **batch
         return sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
 }
 
+static bool agrees_with(const struct sl_tensor *data, const Onnx__ValueInfoProto *info)
+{
+        const Onnx__TensorShapeProto *shape = shape_of(info);
+
+        if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !info->type->tensor_type ||
+                info->type->tensor_type->elem_type != (int32_t)data->dtype || (shape && shape->n_dim != data->shape.rank))
+                return false;
+        for (size_t i = 0; shape && i < shape->n_dim; i++)
+                if (!sl_onnx_dim_is_open(shape->dim[i]) && shape->dim[i]->dim_value != data->shape.dims[i])
+                        return false;
+        return true;
+}
+
+/* An input with an initializer is of the initializer's type and shape, whatever it leaves open. */
+static int import_optional(struct sl_importer *im, const Onnx__ValueInfoProto *info, uint32_t *ret_value)
+{
+        struct sl_symbol *symbol = sl_symbols_find(&im->symbols, info->name);
+        struct sl_value *value = &im->graph->values[symbol->value];
+        char text[SL_SHAPE_TEXT_BYTES];
+
+        if (value->kind == SL_VALUE_INPUT)
+                return sl_error_set(im->error, EBADMSG, "input \"%s\" is there twice", info->name);
+        if (!agrees_with(&value->tensor, info))
+                return sl_error_set(im->error, EBADMSG, "input \"%s\" is declared otherwise than its initializer, which is %s %s",
+                        info->name, sl_dtype_name(value->tensor.dtype), sl_shape_print(&value->tensor.shape, text));
+        value->kind = SL_VALUE_INPUT;
+        *ret_value = symbol->value;
+        return 0;
+}
+
+/* Behind all others, in the order of the file. */
+static int import_optionals(struct sl_importer *im, uint32_t n_values, uint32_t *inputs, uint32_t *n_inputs)
+{
+        int result = 0;
+
+        for (size_t i = 0; i < im->proto->n_input && result == 0 && sl_import_has_optionals(im); i++) {
+                const struct sl_symbol *symbol = sl_symbols_find(&im->symbols, im->proto->input[i]->name);
+
+                if (!symbol || symbol->value >= n_values)
+                        continue;
+                result = sl_import_check_name(im, "input", i, im->proto->input[i]->name);
+                if (result == 0)
+                        result = import_optional(im, im->proto->input[i], &inputs[(*n_inputs)++]);
+        }
+        return result;
+}
+
+/* Before version 4 of the representation all initializers had to be inputs. */
+bool sl_import_has_optionals(const struct sl_importer *im)
+{
+        return im->limits->optional_inputs && !im->outer && im->model->ir_version >= 4;
+}
+
 int sl_import_inputs(struct sl_importer *im)
 {
         const Onnx__GraphProto *proto = im->proto;
         uint32_t *inputs = calloc(proto->n_input + 1, sizeof(*inputs));
         const char *batch = NULL;
-        uint32_t n_inputs = 0;
+        uint32_t n_inputs = 0, n_initializers = im->graph->n_values;
         int result = !inputs ? -ENOMEM : im->limits->sizes_known ? check_sizes(im) : 0;
 
         for (size_t i = 0; i < proto->n_input && result == 0; i++) {
@@ -202,6 +255,8 @@ int sl_import_inputs(struct sl_importer *im)
                 if (im->graph->n_values > n_before)
                         inputs[n_inputs++] = n_before;
         }
+        if (result == 0)
+                result = import_optionals(im, n_initializers, inputs, &n_inputs);
         if (result == 0)
                 result = sl_graph_set_ports(im->graph, inputs, n_inputs, NULL, 0);
         free(inputs);

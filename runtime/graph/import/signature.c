@@ -130,6 +130,50 @@ static bool leads_all_inputs(const struct sl_signature *signature)
         return signature->n_inputs > 0;
 }
 
+static const Onnx__TensorProto *initializer_of(const Onnx__GraphProto *proto, const char *name)
+{
+        for (size_t i = 0; i < proto->n_initializer; i++)
+                if (proto->initializer[i]->name && !strcmp(proto->initializer[i]->name, name))
+                        return proto->initializer[i];
+        return NULL;
+}
+
+/* Whatever the input leaves open its initializer says. */
+static int read_optional(const Onnx__TensorProto *tensor, struct sl_signature_port *port, struct sl_error *error)
+{
+        if (tensor->n_dims > SL_RANK_MAX || !tensor->has_data_type || !sl_dtype_bytes((uint32_t)tensor->data_type))
+                return sl_error_set(error, ENOTSUP, "tensor \"%s\": its type or rank is not supported", tensor->name);
+        memcpy(port->name, tensor->name, strnlen(tensor->name, sizeof(port->name) - 1));
+        memset(port->symbols, SL_SYMBOL_NONE, sizeof(port->symbols));
+        port->tensor = (struct sl_tensor){.dtype = (uint32_t)tensor->data_type, .shape.rank = (uint32_t)tensor->n_dims};
+        for (uint32_t i = 0; i < port->tensor.shape.rank; i++) {
+                if (tensor->dims[i] < 0)
+                        return sl_error_set(error, EBADMSG, "tensor \"%s\": a dimension is negative", tensor->name);
+                port->tensor.shape.dims[i] = tensor->dims[i];
+        }
+        port->optional = port->described = true;
+        return 0;
+}
+
+static int read_optionals(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
+{
+        int result = 0;
+
+        for (size_t i = 0; i < proto->n_input && result == 0 && sl_import_has_optionals(im); i++) {
+                const char *name = proto->input[i]->name ? proto->input[i]->name : "";
+                const Onnx__TensorProto *tensor = sl_symbols_find(&im->symbols, name) ? initializer_of(proto, name) : NULL;
+
+                if (!tensor)
+                        continue;
+                if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
+                        return sl_error_set(im->error, E2BIG, "more than %d inputs", SL_SIGNATURE_PORTS_MAX);
+                result = sl_import_check_name(im, "input", i, name);
+                if (result == 0)
+                        result = read_optional(tensor, &signature->inputs[signature->n_inputs++], im->error);
+        }
+        return result;
+}
+
 static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
 {
         const char *batch = NULL;
@@ -144,6 +188,8 @@ static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, st
                 if (result == 0)
                         result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
         }
+        if (result == 0)
+                result = read_optionals(im, proto, signature);
         if (result < 0 || !batch)
                 return result;
         memcpy(signature->batch, batch, strnlen(batch, sizeof(signature->batch) - 1));

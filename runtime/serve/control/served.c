@@ -60,6 +60,7 @@ static void publish_port(struct sl_catalogue_port *to, const struct sl_served_po
         to->dtype = (uint8_t)from->port.dtype;
         to->rank = (uint8_t)from->port.shape.rank;
         to->batch_axis = (uint8_t)from->port.batch_axis;
+        to->optional = from->port.fallback != 0;
         if (!from->port.shape.rank && from->port.shape.dims[0] == SL_DIM_UNKNOWN)
                 to->dims[0] = -1; /* the rank is not known either */
         for (uint32_t i = 0; i < from->port.shape.rank; i++)

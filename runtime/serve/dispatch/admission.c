@@ -105,11 +105,22 @@ static int check_deadline(const struct look *look, uint64_t now_ns)
         return deadline_ns && now_ns >= deadline_ns ? refuse(look, -ETIME, SL_REASON_PASSED, now_ns - deadline_ns, 0) : 0;
 }
 
+static bool is_left_out(const struct look *look, uint32_t input)
+{
+        return sl_input_is_left_out(&look->ensemble->inputs[input].port, &look->descriptors[input]);
+}
+
 static int check_input(const struct look *look, uint32_t i, struct sl_place *ret_place)
 {
         const struct sl_served_port *port = &look->ensemble->inputs[i];
         uint64_t bytes = sl_served_port_bytes(port, look->entry->samples);
-        int r = check_shape(look, i, port);
+        int r;
+
+        if (is_left_out(look, i)) {
+                *ret_place = (struct sl_place){.region = SL_NO_REGION};
+                return 0;
+        }
+        r = check_shape(look, i, port);
 
         if (r == 0 && look->descriptors[i].bytes != bytes)
                 r = refuse_tensor(look, i, -EINVAL, SL_REASON_BYTES, look->descriptors[i].bytes, bytes);
@@ -141,6 +152,8 @@ int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *desc
         struct sl_place place;
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
+                if (i < entry->n_inputs && is_left_out(&look, i))
+                        continue;
                 if (i < entry->n_inputs)
                         r = check_claim(&look, i);
                 if (r == 0)

@@ -9,6 +9,12 @@
 #include "ensemble.h"
 #include "refuse.h"
 
+/* It may be left out of a request, and is: its place is SL_NO_REGION. */
+static inline bool sl_input_is_left_out(const struct sl_port *port, const struct sl_descriptor *descriptor)
+{
+        return port->fallback && descriptor->dtype == SL_DTYPE_NONE && !descriptor->bytes;
+}
+
 /*
  * @entry and @descriptors (n_inputs + n_outputs of them, at most the channel's `tensors`) are private copies.
  * @ret_tensors: the place of each descriptor. Whole ranges are inside their regions.

@@ -16,7 +16,8 @@ SL_DEFINE_CLEANUP(struct sl_ensemble *, sl_ensemble_free)
 
 static bool same_port(const struct sl_port *a, const struct sl_port *b)
 {
-        return a->dtype == b->dtype && a->batch_axis == b->batch_axis && sl_shape_equal(&a->shape, &b->shape);
+        return a->dtype == b->dtype && a->batch_axis == b->batch_axis && sl_shape_equal(&a->shape, &b->shape) &&
+               !a->fallback == !b->fallback;
 }
 
 static int port_differs(const struct sl_ensemble_options *options, const struct sl_model *first, const struct sl_model *other,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shapes.h"
 
+#include "admission.h"
 #include "base/share.h"
 #include "ensemble.h"
 #include "layout.h"
@@ -63,6 +64,8 @@ static int read_input(const struct sl_port *port, const struct sl_descriptor *de
 {
         int r = 0;
 
+        if (sl_input_is_left_out(port, descriptor))
+                return 0;
         if (descriptor->dtype != port->dtype)
                 return sl_refuse(reason, -EINVAL, SL_REASON_TYPE, descriptor->dtype, (uint64_t)port->dtype);
         if (descriptor->rank != port->shape.rank)

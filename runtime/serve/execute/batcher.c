@@ -153,7 +153,9 @@ static uint32_t samples_of(const struct sl_batcher *b, uint32_t i)
 
 static const void *input_of(const struct sl_batcher *b, uint32_t i, uint32_t input)
 {
-        return sl_regions_at(b->regions, &sl_job_inputs(b->job, b->pieces[i])[input]);
+        const struct sl_place *place = &sl_job_inputs(b->job, b->pieces[i])[input];
+
+        return place->region == SL_NO_REGION ? NULL : sl_regions_at(b->regions, place);
 }
 
 static void *output_of(const struct sl_batcher *b, uint32_t i, uint32_t output)
@@ -195,6 +197,8 @@ static const void *split_input(struct sl_batcher *b, uint32_t input, uint32_t sa
         const struct sl_served_port *port = &b->inputs[input];
         const unsigned char *from = input_of(b, 0, input);
 
+        if (!from)
+                return NULL;
         from += b->done * sl_job_inputs(b->job, b->pieces[0])[input].stride;
         if (!port->port.indexes)
                 return from;

@@ -59,7 +59,7 @@ static int send_regions(struct sl_process *p, struct sl_job *job)
                 int r = 0;
 
                 for (uint32_t k = 0; k < job->n_inputs && r == 0; k++)
-                        r = need_region(p, inputs[k].region);
+                        r = inputs[k].region == SL_NO_REGION ? 0 : need_region(p, inputs[k].region);
                 for (uint32_t k = 0; k < job->n_outputs && r == 0; k++)
                         r = is_clients(p, &outputs[k]) ? need_region(p, outputs[k].region) : 0;
                 if (r < 0)

@@ -16,6 +16,9 @@
 
 struct sl_regions;
 
+/* Of an input that its request leaves out. */
+#define SL_NO_REGION UINT32_MAX
+
 /* Where a tensor lies: that of its first sample, and how far the next one is. */
 struct sl_place {
         uint64_t offset; /* in its region */

@@ -243,7 +243,7 @@ bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *jo
         const struct sl_place *inputs = sl_job_inputs(job, piece);
 
         for (uint32_t i = 0; i < job->n_inputs; i++)
-                if (!link->regions->at[inputs[i].region].base)
+                if (inputs[i].region != SL_NO_REGION && !link->regions->at[inputs[i].region].base)
                         return false;
         return true;
 }

@@ -71,5 +71,5 @@ def graph(nodes, inputs, outputs, constants=()):
     )
 
 
-def model(nodes, inputs, outputs, constants=(), opset=17):
-    return _number(1, 8) + _bytes(7, graph(nodes, inputs, outputs, constants)) + _bytes(8, _bytes(1, "") + _number(2, opset))
+def model(nodes, inputs, outputs, constants=(), opset=17, ir=8):
+    return _number(1, ir) + _bytes(7, graph(nodes, inputs, outputs, constants)) + _bytes(8, _bytes(1, "") + _number(2, opset))

@@ -210,6 +210,28 @@ def drawing_truths():
     )
 
 
+BIAS = np.array([1, 2, 3], np.float32)
+
+
+def adaptable(samples, ir=8):
+    """y = s x w + b of x [N, 3], with initializers for w, s and b, which are inputs too, two of them before x."""
+    return onnx.model(
+        [
+            onnx.node("MatMul", ["x", "w"], ["product"]),
+            onnx.node("Mul", ["product", "s"], ["scaled"]),
+            onnx.node("Add", ["scaled", "b"], ["y"]),
+        ],
+        [onnx.port("w", F32, (3, 3)), onnx.port("s", F32, ()), onnx.port("x", F32, (samples, 3)), onnx.port("b", F32, ("M",))],
+        [onnx.port("y", F32, (samples, 3))],
+        [onnx.constant("w", F32, WEIGHTS), onnx.constant("b", F32, BIAS), onnx.constant("s", F32, np.array(2, np.float32))],
+        ir=ir,
+    )
+
+
+def optional(model):
+    return {"1/model.onnx": model, "config.yaml": b"optional_inputs: true\n"}
+
+
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
 class Models(unittest.TestCase):
     @classmethod
@@ -243,6 +265,12 @@ class Models(unittest.TestCase):
             drawing_in_rounds=drawing_in_rounds(),
             drawing_in_rounds_again={"1/model.onnx": drawing_in_rounds(), "config.yaml": b"random_seed: 7\n"},
             drawing_truths=drawing_truths(),
+            adaptable=optional(adaptable("N")),
+            adaptable_fixed=optional(adaptable(1)),
+            adaptable_too=optional(adaptable(1)),
+            adaptable_mean={"config.yaml": b"ensemble: {members: [adaptable_fixed, adaptable_too], rule: mean}\n"},
+            adaptable_old=optional(adaptable("N", ir=3)),
+            adapted=adaptable("N"),
         )
         cls.runtime = RealRuntime(models, *cls.arguments())
         cls.addClassCleanup(cls.runtime.stop)
@@ -350,6 +378,43 @@ class Models(unittest.TestCase):
         for future in [self.client.submit("wide", x[:rows]) for rows in (5, 1, 2)]:
             self.assertEqual(future.result(60).shape[1], 100000)
         self.assertEqual(self.client.infer("wide", x).shape, (5, 100000))
+
+    def adapt(self, model, x, **given):
+        y = self.client.infer(model, {"x": x, **given})
+        w, s, b = (given.get(name, fallback) for name, fallback in (("w", WEIGHTS), ("s", np.float32(2)), ("b", BIAS)))
+        np.testing.assert_allclose(y, s * (x @ w) + b, rtol=1e-5, atol=1e-5, err_msg=f"{model}: {sorted(given)}")
+
+    def test_an_input_with_an_initializer_may_be_given_or_left_out(self):
+        random = np.random.default_rng(3)
+        w, b = random.standard_normal((3, 3), np.float32), random.standard_normal(3, np.float32)
+        for model, sizes in (("adaptable", (1, 4, 1, 2)), ("adaptable_fixed", (1,)), ("adaptable_mean", (1,))):
+            for samples in sizes:
+                x = random.standard_normal((samples, 3), np.float32)
+                for given in ({}, {"w": w}, {"b": b}, {"w": w, "s": np.float32(-1), "b": b}, {}):
+                    self.adapt(model, x, **given)
+                np.testing.assert_array_equal(self.client.infer(model, x), self.client.infer(model, {"x": x}))
+                np.testing.assert_array_equal(self.client.infer(model, [x, w]), self.client.infer(model, {"x": x, "w": w}))
+
+    def test_optional_inputs_are_the_last_and_say_so(self):
+        for model in ("adaptable", "adaptable_fixed", "adaptable_mean"):
+            ports = self.client.model(model).inputs
+            self.assertEqual([(p.name, p.optional) for p in ports], [("x", False), ("w", True), ("s", True), ("b", True)])
+            self.assertEqual(ports[3].shape, (3,))
+
+    def test_what_no_input_may_be_left_out_and_what_has_another_shape_is_refused(self):
+        x = np.zeros((1, 3), np.float32)
+        with self.assertRaisesRegex(starling.InvalidRequest, 'inputs are "x", "w", "s", "b", got "w"'):
+            self.client.infer("adaptable", {"w": WEIGHTS})
+        with self.assertRaisesRegex(starling.InvalidRequest, r'input "w": wants float32 \[3,3\], got float32 \[1,3\]'):
+            self.client.infer("adaptable", {"x": x, "w": x})
+
+    def test_initializers_are_constants_without_the_option_and_in_files_that_had_to_list_them(self):
+        x = np.random.default_rng(5).standard_normal((4, 3), np.float32)
+        for model in ("adapted", "adaptable_old"):
+            self.assertEqual([(p.name, p.batch_axis) for p in self.client.model(model).inputs], [("x", 0)])
+            self.adapt(model, x)
+            with self.assertRaises(starling.InvalidRequest):
+                self.client.infer(model, {"x": x, "w": WEIGHTS})
 
     def draw(self, model, samples=1):
         return self.client.infer(model, np.zeros((samples, 64), np.float32))

@@ -168,3 +168,23 @@ Test(admission, tensors_of_open_sizes_have_to_be_there)
 #undef X
         fixture_free(f);
 }
+
+Test(admission, an_input_may_be_left_out_where_the_model_has_a_fallback_for_it)
+{
+        struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
+        struct attempt attempt = good();
+        struct sl_refused refused = {0};
+        struct sl_place tensors[SL_TENSORS_MAX];
+
+        attempt.descriptors[0] = (struct sl_descriptor){.batch_axis = SL_NO_BATCH_AXIS};
+        cr_expect_eq(admit(f, &attempt, &refused), -EINVAL);
+        cr_expect_eq(refused.reason.code, SL_REASON_TYPE);
+        f->ensemble->inputs[0].port.fallback = 1;
+        cr_assert_eq(sl_admit(&attempt.entry, attempt.descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), &refused,
+                             tensors),
+                0);
+        cr_expect_eq(tensors[0].region, SL_NO_REGION);
+        attempt.descriptors[0].bytes = 1;
+        cr_expect_eq(admit(f, &attempt, &refused), -EINVAL, "what is there is looked at");
+        fixture_free(f);
+}
