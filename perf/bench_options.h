@@ -52,6 +52,7 @@
         X(TICK, "tick-us", "T", "a client wakes so often; 0: for each of its requests [0]")                                        \
         X(SECONDS, "seconds", "S", "of each load [4]")                                                                             \
         X(TURNS, "turns", "N", "of both loads [3]")                                                                                \
+        X(SPIN, "spin", "N", "clients that never sleep in the second load, whatever the runtime advises [0]")                      \
         CPUS_OPTION(X)                                                                                                             \
         JSON_OPTION(X)
 

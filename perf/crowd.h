@@ -44,6 +44,7 @@ struct sl_crowd_load {
         uint32_t in_flight;   /* of a closed loop */
         uint64_t deadline_ns; /* after a request was due; 0: none */
         uint64_t tick_ns;
+        uint32_t spinners; /* the first so many members never sleep, whatever the runtime advises */
         uint64_t start_ns, measured_from_ns, until_ns;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/relax.h"
 #include "crowd.h"
 #include "starling.h"
 
@@ -34,6 +35,8 @@ struct member {
         struct starling_request *batch; /* room for as many as there are places */
         uint32_t *batch_places;
         uint64_t random;
+        uint32_t number;
+        bool spins;
 };
 
 /* ---- set-up ---- */
@@ -157,11 +160,24 @@ static int send(struct member *member, uint32_t n)
         return n ? starling_submit_many(member->queue, member->batch, n, NULL) : 0;
 }
 
+/* As starling_wait(), but without a look at the advice. */
+static int poll_until(struct member *member, struct starling_completion *ret_completions, uint64_t timeout_ns)
+{
+        uint64_t until_ns = sl_clock_ns() + timeout_ns;
+        int n;
+
+        do
+                n = starling_poll(member->queue, ret_completions, REAP);
+        while (n == 0 && sl_clock_ns() < until_ns);
+        return n;
+}
+
 /* Return: completions taken; 0 none in time; -errno. */
 static int reap(struct member *member, uint64_t timeout_ns)
 {
         struct starling_completion completions[REAP];
-        int n = starling_wait(member->queue, completions, REAP, timeout_ns);
+        int n = member->spins ? poll_until(member, completions, timeout_ns)
+                              : starling_wait(member->queue, completions, REAP, timeout_ns);
 
         if (n == -ETIMEDOUT || n == -ENODATA || n == -EINTR)
                 return 0;
@@ -183,6 +199,14 @@ static void sleep_until(uint64_t ns)
         const struct timespec time = {.tv_sec = (time_t)(ns / SL_NS_PER_SECOND), .tv_nsec = (long)(ns % SL_NS_PER_SECOND)};
 
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
+static void wait_until(const struct member *member, uint64_t ns)
+{
+        if (!member->spins)
+                sleep_until(ns);
+        while (sl_clock_ns() < ns)
+                sl_relax();
 }
 
 /* xorshift; in (0, 1]. */
@@ -233,7 +257,7 @@ static int open_loop(struct member *member)
                 if (member->n_free < member->options->depth)
                         r = reap(member, next_ns - now_ns);
                 else
-                        sleep_until(next_ns);
+                        wait_until(member, next_ns);
         }
         return r < 0 ? r : 0;
 }
@@ -269,6 +293,7 @@ static int do_load(struct member *member, const struct sl_crowd_load *load)
         uint64_t cpu_ns, sleeps;
 
         member->load = *load;
+        member->spins = member->number < load->spinners;
         member->counts = (struct sl_crowd_counts){0};
         sleep_until(load->start_ns);
         read_usage(&cpu_ns, &sleeps);
@@ -299,7 +324,7 @@ static int do_loads(struct member *member, struct sl_crowd_board *board, struct 
 
 int sl_crowd_member_run(const struct sl_crowd_options *options, struct sl_crowd_board *board, uint32_t number)
 {
-        struct member member = {.options = options, .random = 0x9e3779b97f4a7c15ull * (number + 1)};
+        struct member member = {.options = options, .number = number, .random = 0x9e3779b97f4a7c15ull * (number + 1)};
         struct sl_crowd_member *place = &board->members[number];
         struct starling_error error = {0};
         int r = attach(&member, &error);

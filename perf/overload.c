@@ -39,7 +39,7 @@ struct outcome {
 };
 
 struct overload {
-        uint32_t clients, depth, turns;
+        uint32_t clients, depth, turns, spinners;
         double deadline_ms, times, tick_us, seconds; /* tick_us 0: a client wakes for each request that is due */
         int cpus[2];
         bool json;
@@ -137,6 +137,7 @@ static int run_loads(struct overload *overload)
         for (uint32_t i = 0; i < overload->turns && r == 0; i++) {
                 struct sl_crowd_load once = times_capacity(overload, 1), more = times_capacity(overload, overload->times);
 
+                more.spinners = overload->spinners;
                 r = measure(overload, &once, &overload->once[i]);
                 if (r == 0)
                         r = measure(overload, &more, &overload->more[i]);
@@ -269,6 +270,7 @@ static void report_all(const struct overload *o, struct sl_report *to)
         sl_report_number(to, "capacity_clients_cpu_cores", SL_UNIT_TIMES, o->at_capacity.clients_cpu, NULL, 0);
         sl_report_number(to, "capacity_runtime_cpu_cores", SL_UNIT_TIMES, o->at_capacity.runtime_cpu, NULL, 0);
         report_load(&once_keys, once_ends, o->once, o->turns, to);
+        sl_report_number(to, "overload_spinners", SL_UNIT_COUNT, o->spinners, NULL, 0);
         sl_report_number(to, "overload_times", SL_UNIT_TIMES, o->times, NULL, 0);
         report_load(&more_keys, more_ends, o->more, o->turns, to);
         sl_report_number(
@@ -311,6 +313,8 @@ static int take_option(int option, struct overload *to)
                 return number("seconds", 0.05, 3600, &to->seconds);
         case OPTION_TURNS:
                 return count("turns", 1, TURNS_MAX, &to->turns);
+        case OPTION_SPIN:
+                return count("spin", 0, SL_CROWD_MAX, &to->spinners);
         case OPTION_CPUS:
                 return sl_bench_cpus(optarg, to->cpus);
         case OPTION_CAPACITY:

@@ -441,8 +441,11 @@ STARLING_API int starling_submit_many(
         struct starling_queue *queue, const struct starling_request *requests, uint32_t n, uint64_t *ret_ids);
 
 /**
- * starling_poll() - reap what has completed; never blocks
+ * starling_poll() - reap what has completed; does not wait for it
  * @ret_completions: at most @max, in the order of completion
+ *
+ * Whoever polls again and again for nothing, and does nothing in between, spins. While the runtime says that more threads want to
+ * run than there are cores, such a row of polls is interrupted: one in 64 sleeps until something completes, a millisecond at most.
  *
  * Return: how many, 0 for none; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL @max is 0; -ECHILD
  */

@@ -5,13 +5,17 @@
  */
 #include "queue.h"
 
+#include "base/clock.h"
 #include "base/relax.h"
 #include "reason.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define CHECK_POLLS 512u /* empty polls between two looks at the socket */
+#define CHECK_POLLS  512u /* empty polls between two looks at the socket */
+#define VAIN_POLLS   64u  /* in a row, between two looks at the clock */
+#define VAIN_POLL_NS 4000u
+#define PAUSE_NS     (1 * SL_NS_PER_MS)
 
 /* ---- from the ring ---- */
 
@@ -156,11 +160,37 @@ static int reap_grave(struct starling_queue *queue, struct starling_completion *
 
 /* ---- poll ---- */
 
+/* One poll behind the other, for nothing: that is a spin. Whoever does other things in between takes longer. */
+static bool polls_in_vain(struct starling_queue *queue)
+{
+        uint64_t now_ns, taken_ns;
+
+        if (++queue->vain_polls % VAIN_POLLS)
+                return false;
+        now_ns = sl_clock_ns();
+        taken_ns = now_ns - queue->vain_ns;
+        queue->vain_ns = now_ns;
+        return queue->vain_polls > VAIN_POLLS && taken_ns <= VAIN_POLLS * VAIN_POLL_NS;
+}
+
+/*
+ * Where more threads want to run than there are cores, a spin takes the time that answers need, those of others too: it ends as a
+ * wait does that the runtime advises to sleep, until something comes or for a moment.
+ */
+static bool has_to_pause(struct starling_queue *queue)
+{
+        return polls_in_vain(queue) && sl_cores_crowded(queue->dispatcher) && sl_flights_unreaped(&queue->flights) > 0;
+}
+
 __attribute__((noinline)) static int poll_empty(
         struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
 {
         if (sl_client_gone(queue->client))
                 return reap_grave(queue, ret_completions, max);
+        if (has_to_pause(queue)) {
+                (void)sl_queue_wait(queue, PAUSE_NS);
+                return (int)reap(queue, ret_completions, max);
+        }
         if (++queue->empty_polls < CHECK_POLLS)
                 return 0;
         queue->empty_polls = 0;
@@ -175,7 +205,10 @@ static inline int poll_once(struct starling_queue *queue, struct starling_comple
                 n = sl_flights_unstash(&queue->flights, ret_completions, max);
         if (n < max)
                 n += reap(queue, ret_completions + n, max - n);
-        return n > 0 ? (int)n : poll_empty(queue, ret_completions, max);
+        if (n == 0)
+                return poll_empty(queue, ret_completions, max);
+        queue->vain_polls = 0;
+        return (int)n;
 }
 
 int starling_poll(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)

@@ -35,6 +35,8 @@ struct starling_queue {
         uint64_t checked_ns;       /* when a sleeper last looked at the socket */
         uint64_t aside_ns;         /* when its thread last left the dispatcher's core */
         uint32_t empty_polls;      /* since the last look at the socket */
+        uint32_t vain_polls;       /* in a row */
+        uint64_t vain_ns;          /* when it was last looked how fast they follow each other */
         int event_fd;              /* an epoll instance; -1 until asked for */
         uint32_t number;           /* of the queue pair in the channel */
         bool open, abandoned;      /* under the client's lock; abandoned: closed while the runtime did not answer */

@@ -62,8 +62,7 @@ static double add_up(const struct tables *t, const int64_t *index, uint32_t i, i
         for (int64_t k = 0; k < axis->count[at] && sl_pace_on(t->pace, 1); k++) {
                 double weight = (double)axis->weights[at * axis->taps + k];
 
-                if (weight != 0)
-                        sum += weight * add_up(t, index, i + 1, from + (axis->first[at] + k) * t->strides[i], in, dtype);
+                sum += weight * add_up(t, index, i + 1, from + (axis->first[at] + k) * t->strides[i], in, dtype);
         }
         return sum;
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 static void *release_late(void *runtime)
 {
@@ -108,6 +109,79 @@ Test(wait, whoever_rings_on_the_dispatchers_core_leaves_it_and_keeps_its_affinit
         cr_expect_eq(ring_from(&w, &one, &one), first_of(&all), "it has no other");
         expect_affinity(&one);
         pin(&all);
+        world_leave(&w);
+}
+
+/* How often this thread has given its core away by itself. */
+static long sleeps(void)
+{
+        struct rusage usage;
+
+        cr_assert_eq(getrusage(RUSAGE_THREAD, &usage), 0);
+        return usage.ru_nvcsw;
+}
+
+static void enter_and_hold(struct world *w, bool crowded)
+{
+        world_place(w);
+        w->fake.crowded = crowded;
+        world_start(w);
+        world_join(w);
+        fake_runtime_hold(w->runtime, true);
+        submit_noops(w, 1, 5);
+}
+
+/* A neighbour may have the core between any two polls, so it is tried until it is seen. */
+Test(wait, a_row_of_polls_for_nothing_sleeps_where_the_cores_are_crowded)
+{
+        struct starling_completion c;
+        struct world w;
+        long before;
+
+        enter_and_hold(&w, true);
+        before = sleeps();
+        while (sleeps() < before + 10)
+                for (int i = 0; i < 1000; i++)
+                        cr_assert_eq(starling_poll(w.queue, &c, 1), 0);
+        fake_runtime_hold(w.runtime, false);
+        while (starling_poll(w.queue, &c, 1) == 0)
+                ;
+        cr_expect_eq(c.user_data, 5);
+        world_leave(&w);
+}
+
+Test(wait, a_row_of_polls_for_nothing_does_not_sleep_where_a_core_is_free)
+{
+        struct starling_completion c;
+        struct world w;
+        long before;
+
+        enter_and_hold(&w, false);
+        before = sleeps();
+        for (int i = 0; i < 100000; i++)
+                cr_assert_eq(starling_poll(w.queue, &c, 1), 0);
+        cr_expect_eq(sleeps(), before);
+        fake_runtime_hold(w.runtime, false);
+        world_leave(&w);
+}
+
+Test(wait, whoever_works_between_two_polls_does_not_sleep_in_them)
+{
+        struct starling_completion c;
+        struct world w;
+        long before;
+
+        enter_and_hold(&w, true);
+        before = sleeps();
+        for (int i = 0; i < 2000; i++) {
+                uint64_t until_ns = starling_clock_ns() + 10000;
+
+                while (starling_clock_ns() < until_ns)
+                        ;
+                cr_assert_eq(starling_poll(w.queue, &c, 1), 0);
+        }
+        cr_expect_eq(sleeps(), before);
+        fake_runtime_hold(w.runtime, false);
         world_leave(&w);
 }
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #define CLIENTS     20u
 #define DEADLINE_NS 20000000ull
@@ -29,6 +30,7 @@ struct member {
         bool noops;
         _Atomic bool stop;
         _Atomic uint64_t waits, spins; /* copies of the queue pair's, which belong to the thread */
+        _Atomic long slept;            /* how often a thread that polls has given its core away by itself */
         _Atomic uint64_t answered, refused;
         _Atomic int strange; /* a status that no client may get here */
 };
@@ -84,6 +86,33 @@ static void *infer_again_and_again(void *context)
         return NULL;
 }
 
+static long sleeps_of_this_thread(void)
+{
+        struct rusage usage;
+
+        return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+/* As those do who do not care for advice. */
+static void *poll_again_and_again(void *context)
+{
+        struct member *member = context;
+        struct starling_completion completion;
+        uint32_t seed = 1;
+
+        while (!atomic_load(&member->stop)) {
+                struct starling_request request = digits_fill(&member->job, member->model, &seed);
+                int n = starling_submit(member->queue, &request, NULL);
+                long before = sleeps_of_this_thread();
+
+                while (n == 0)
+                        n = starling_poll(member->queue, &completion, 1);
+                atomic_fetch_add(&member->slept, sleeps_of_this_thread() - before);
+                note(member, n < 0 ? n : completion.status, &completion);
+        }
+        return NULL;
+}
+
 static void join(struct member *member, const struct world *world, const struct digits_data *data)
 {
         *member = (struct member){.client = world_connect(world, STARLING_ROLE_CLIENT)};
@@ -92,10 +121,15 @@ static void join(struct member *member, const struct world *world, const struct 
         cr_assert_eq(digits_job_alloc(&member->job, data, member->client), 0);
 }
 
-static void start(struct member *member)
+static void start_with(struct member *member, void *(*run)(void *context))
 {
         atomic_store(&member->stop, false);
-        cr_assert_eq(pthread_create(&member->thread, NULL, infer_again_and_again, member), 0);
+        cr_assert_eq(pthread_create(&member->thread, NULL, run, member), 0);
+}
+
+static void start(struct member *member)
+{
+        start_with(member, infer_again_and_again);
 }
 
 static void stop(struct member *member)
@@ -193,6 +227,44 @@ Test(overload, clients_of_a_crowd_sleep_and_each_gets_answers_and_who_is_alone_s
         expect_advice(line, false);
         expect_spinning(&members[0], line);
         stop(&members[0]);
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+                cr_expect_eq(atomic_load(&members[i].strange), 0, "client %u: %s", i,
+                        starling_strerror(atomic_load(&members[i].strange)));
+                starling_close(members[i].client);
+        }
+        digits_release(&data);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Nobody can keep a process from computing on a core of its own; but the library does not help it to take the runtime's. */
+Test(overload, clients_that_poll_in_a_row_give_their_cores_away_and_each_gets_answers, .timeout = 60)
+{
+        static struct member members[CLIENTS];
+        struct digits_data data;
+        struct world world;
+
+        if (!take_two_cores())
+                cr_skip_test("it needs two CPUs");
+        cr_assert(digits_read(&data, "lenet"));
+        world_init(&world);
+        world_start(&world);
+        for (uint32_t i = 0; i < CLIENTS; i++)
+                join(&members[i], &world, &data);
+        for (uint32_t i = 0; i < CLIENTS; i++)
+                start_with(&members[i], poll_again_and_again);
+        expect_advice(members[0].queue->dispatcher, true);
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+                uint64_t until_ns = starling_clock_ns() + LIMIT_NS;
+
+                expect_answers(&members[i], ANSWERS);
+                while (atomic_load(&members[i].slept) < (long)ANSWERS) {
+                        cr_assert_lt(starling_clock_ns(), until_ns, "client %u spins on", i);
+                        world_pause_us(LOOK_US);
+                }
+        }
+        for (uint32_t i = 0; i < CLIENTS; i++)
+                stop(&members[i]);
         for (uint32_t i = 0; i < CLIENTS; i++) {
                 cr_expect_eq(atomic_load(&members[i].strange), 0, "client %u: %s", i,
                         starling_strerror(atomic_load(&members[i].strange)));

@@ -32,6 +32,39 @@ static void note(void *context, const char *text)
                 snprintf(first->text, sizeof(first->text), "%s", text);
 }
 
+/* A complaint without the path that it begins with, which the caller says as it was given. */
+static const char *without_path(const char *complaint, const char *repository, const char *name)
+{
+        size_t n = strlen(repository), m = strlen(name);
+
+        if (strncmp(complaint, repository, n) == 0 && complaint[n] == '/' && strncmp(complaint + n + 1, name, m) == 0 &&
+                strncmp(complaint + n + 1 + m, ": ", 2) == 0)
+                return complaint + n + 1 + m + 2;
+        return complaint;
+}
+
+/* Where @folder is no model and a repository that has some: which one might be meant. Else @error stays as it is. */
+static void suggest_model(const char *folder, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *scan = NULL;
+        struct sl_error complaint = {""}, why = {""};
+        char path[PATH_MAX];
+        uint32_t n;
+
+        if (sl_repository_scan_plain(folder, &complaint, &scan, &why) < 0)
+                return;
+        const struct sl_model_spec *spec = sl_repository_specs(scan, &n);
+
+        if (n == 0 || !spec->path || snprintf(path, sizeof(path), "%s/%s", folder, spec->name) >= (int)sizeof(path))
+                return;
+        const char *model = is_folder(path) ? path : spec->path;
+
+        if (n == 1)
+                sl_error_set(error, EINVAL, "a repository; its model is %s", model);
+        else
+                sl_error_set(error, EINVAL, "a repository; give one of its %u models, as %s", n, model);
+}
+
 static int read_folder(const char *repository, const char *name, struct sl_lower_options *lowering,
         struct model_argument *ret_argument, struct sl_error *error)
 {
@@ -47,7 +80,7 @@ static int read_folder(const char *repository, const char *name, struct sl_lower
         const struct sl_model_spec *spec = r == 0 ? sl_repository_specs(scan, &n) : NULL;
 
         if (complaint.text[0])
-                return sl_error_set(error, EINVAL, "%s", complaint.text);
+                return sl_error_set(error, EINVAL, "%s", without_path(complaint.text, repository, name));
         if (r < 0)
                 return r;
         if (spec->refused)
@@ -76,7 +109,11 @@ int model_argument_find(
                 return sl_error_set(error, errno, "%s", strerror(errno));
         char *slash = strrchr(folder, '/');
         *slash = 0;
-        return read_folder(*folder ? folder : "/", slash + 1, lowering, ret_argument, error);
+        int r = read_folder(*folder ? folder : "/", slash + 1, lowering, ret_argument, error);
+
+        if (r < 0)
+                suggest_model(text, error);
+        return r;
 }
 
 int model_argument_settle(const char *command, const struct model_argument *argument, uint32_t samples,

@@ -48,44 +48,49 @@ static PyObject *gate_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
         Py_RETURN_NONE;
 }
 
-static PyObject *gate_reopen(PyObject *self, PyObject *unused)
+static void reopen(struct gate *gate)
 {
-        struct gate *gate = (struct gate *)self;
-        (void)unused;
-
         gate->is_shut = false;
         sl_bell_ring(&gate->changed);
-        Py_RETURN_NONE;
 }
 
-static PyObject *gate_shut(PyObject *self, PyObject *unused)
+/* Return: 0 nobody is inside; -1 with an exception, and it is open. */
+static int shut(struct gate *gate)
 {
-        struct gate *gate = (struct gate *)self;
-        (void)unused;
-
         while (gate->is_shut)
                 if (sl_bell_wait(&gate->changed) < 0)
-                        return NULL;
+                        return -1;
         gate->is_shut = true;
         while (gate->inside > 0)
                 if (sl_bell_wait(&gate->changed) < 0) {
-                        gate->is_shut = false;
-                        sl_bell_ring(&gate->changed);
-                        return NULL;
+                        reopen(gate);
+                        return -1;
                 }
-        Py_RETURN_NONE;
+        return 0;
+}
+
+static PyObject *gate_alone(PyObject *self, PyObject *work)
+{
+        struct gate *gate = (struct gate *)self;
+
+        if (shut(gate) < 0)
+                return NULL;
+
+        PyObject *result = PyObject_CallNoArgs(work);
+
+        reopen(gate);
+        return result;
 }
 
 static PyMethodDef gate_methods[] = {
         {"__enter__", gate_enter, METH_NOARGS, NULL},
         {"__exit__", (PyCFunction)(void (*)(void))gate_exit, METH_FASTCALL, NULL},
-        {"shut", gate_shut, METH_NOARGS, "Waits until nobody is inside, and keeps others out until reopen()."},
-        {"reopen", gate_reopen, METH_NOARGS, NULL},
+        {"alone", gate_alone, METH_O, "alone(work): what work() returns, with nobody else inside."},
         {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot gate_slots[] = {
-        {Py_tp_doc, (void *)"Gate(): `with gate:` for calls; shut() and reopen() for who wants to be alone."},
+        {Py_tp_doc, (void *)"Gate(): `with gate:` for calls; alone() for who wants to be alone."},
         {Py_tp_new, gate_new},
         {Py_tp_dealloc, gate_dealloc},
         {Py_tp_methods, gate_methods},

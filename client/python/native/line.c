@@ -166,43 +166,50 @@ static PyObject *landed(struct call *call)
         return entry;
 }
 
-static PyObject *list_of(struct line *line, const struct starling_completion *completions, int n)
+/* To the list @into, which whoever is interrupted finds again. */
+static PyObject *hand_out(struct line *line, const struct starling_completion *completions, int n, PyObject *into)
 {
-        PyObject *list = PyList_New(0);
+        int r = 0;
 
         for (int i = 0; i < n; i++) {
                 PyObject *entry = landed(sl_line_land(line, &completions[i]));
 
-                if (list && (!entry || PyList_Append(list, entry) < 0))
-                        Py_CLEAR(list);
+                r |= entry ? PyList_Append(into, entry) : -1;
                 Py_XDECREF(entry);
         }
-        return list;
+        return r < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *line_poll(PyObject *self, PyObject *unused)
+static PyObject *line_poll(PyObject *self, PyObject *into)
 {
         struct line *line = (struct line *)self;
         struct starling_completion completions[SL_REAP_MAX];
-        (void)unused;
-
-        return list_of(line, completions, line->is_closed ? 0 : line->state->library.poll(line->queue, completions, SL_REAP_MAX));
-}
-
-static PyObject *line_wait(PyObject *self, PyObject *timeout)
-{
-        struct line *line = (struct line *)self;
-        struct starling_completion completions[SL_REAP_MAX];
-        uint64_t timeout_ns = PyLong_AsUnsignedLongLong(timeout);
         int n = 0;
 
-        if (PyErr_Occurred())
+        if (!PyList_Check(into)) {
+                PyErr_SetString(PyExc_TypeError, "poll() wants a list");
+                return NULL;
+        }
+        if (!line->is_closed)
+                n = line->state->library.poll(line->queue, completions, SL_REAP_MAX);
+        return hand_out(line, completions, n, into);
+}
+
+static PyObject *line_wait(PyObject *self, PyObject *args)
+{
+        struct line *line = (struct line *)self;
+        struct starling_completion completions[SL_REAP_MAX];
+        unsigned long long timeout_ns;
+        PyObject *into;
+        int n = 0;
+
+        if (!PyArg_ParseTuple(args, "KO!:wait", &timeout_ns, &PyList_Type, &into))
                 return NULL;
         if (!line->is_closed) {
                 Py_BEGIN_ALLOW_THREADS n = line->state->library.wait(line->queue, completions, SL_REAP_MAX, timeout_ns);
                 Py_END_ALLOW_THREADS
         }
-        return list_of(line, completions, n);
+        return hand_out(line, completions, n, into);
 }
 
 static PyObject *line_fd(PyObject *self, PyObject *unused)
@@ -260,6 +267,7 @@ static void line_dealloc(PyObject *self)
         PyObject_GC_UnTrack(self);
         if (line->in_flight > 0)
                 sl_line_close(line);
+        Py_XDECREF(line->lease);
         sl_drop(line->core);
         sl_object_free(self);
 }
@@ -270,8 +278,8 @@ static PyMethodDef line_methods[] = {
         {"cancel", line_cancel, METH_O, "cancel(call): True when it was asked for."},
         {"cancel_all", line_cancel_all, METH_NOARGS, "Asks for an early end of all that is in flight."},
         {"abandon", line_abandon, METH_NOARGS, "Cancels what is in flight, of which nobody wants to know any more."},
-        {"poll", line_poll, METH_NOARGS, "What has completed, as (call, note, completion)."},
-        {"wait", line_wait, METH_O, "wait(timeout_ns): as poll(), and waits for the first."},
+        {"poll", line_poll, METH_O, "poll(into): appends what has completed to a list, as (call, note, completion)."},
+        {"wait", line_wait, METH_VARARGS, "wait(timeout_ns, into): as poll(), and waits for the first."},
         {"fd", line_fd, METH_NOARGS, "The descriptor for event loops."},
         {"arm", line_arm, METH_NOARGS,
                 "True when the descriptor will tell, and of a closed line; False when there is something to reap already."},

@@ -16,6 +16,7 @@ struct line {
         struct state *state;
         struct core *core;
         struct starling_queue *queue;
+        PyObject *lease;     /* a weak reference to that of the borrower in Python, which says who has it */
         struct call *flying; /* a list, the newest first */
         uint32_t in_flight;
         bool is_closed;

@@ -39,6 +39,22 @@ static struct line *open_line(struct pool *pool)
         return NULL;
 }
 
+/* Lines whose leases were forgotten are spare again. */
+static int reclaim(struct pool *pool)
+{
+        int r = 0;
+
+        for (Py_ssize_t i = 0; r == 0 && i < PyList_Size(pool->all); i++) {
+                struct line *line = (struct line *)PyList_GetItem(pool->all, i);
+
+                if (!line->lease || PyWeakref_GetObject(line->lease) != Py_None)
+                        continue;
+                Py_CLEAR(line->lease);
+                r = PyList_Append(pool->spare, (PyObject *)line);
+        }
+        return r;
+}
+
 /* Return: 0 with a line or with NULL when all are lent; -1 with an exception. */
 static int take_line(struct pool *pool, struct line **ret_line)
 {
@@ -47,6 +63,9 @@ static int take_line(struct pool *pool, struct line **ret_line)
         *ret_line = NULL;
         if (pool->is_closed)
                 return refuse_closed(pool), -1;
+        if (n == 0 && reclaim(pool) < 0)
+                return -1;
+        n = PyList_Size(pool->spare);
         if (n > 0)
                 *ret_line = sl_keep(PyList_GetItem(pool->spare, n - 1));
         if (n > 0)
@@ -407,26 +426,45 @@ static PyObject *pool_infer(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
 /* ---- methods ---- */
 
+/* The lease says who has the line before any exception can lose it. */
 static PyObject *pool_borrow(PyObject *self, PyObject *args, PyObject *keywords)
 {
-        static char *names[] = {"wait", "client", NULL};
-        PyObject *client = Py_None;
+        static char *names[] = {"lease", "wait", "client", NULL};
+        struct pool *pool = (struct pool *)self;
+        PyObject *lease, *client = Py_None;
         int wait = 1;
 
-        if (!PyArg_ParseTupleAndKeywords(args, keywords, "|pO:borrow", names, &wait, &client))
+        if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|pO:borrow", names, &lease, &wait, &client))
                 return NULL;
-        return (PyObject *)borrow((struct pool *)self, client, wait, 0);
+
+        PyObject *reference = PyWeakref_NewRef(lease, NULL);
+        struct line *line = reference ? borrow(pool, client, wait, 0) : NULL;
+
+        if (line && PyObject_SetAttrString(lease, "line", (PyObject *)line) < 0) {
+                give_back(pool, line);
+                line = NULL;
+        }
+        if (line)
+                line->lease = Py_NewRef(reference);
+        Py_XDECREF(reference);
+        return (PyObject *)line;
 }
 
-static PyObject *pool_give_back(PyObject *self, PyObject *line)
+static PyObject *pool_give_back(PyObject *self, PyObject *lease)
 {
         struct pool *pool = (struct pool *)self;
+        PyObject *line = PyObject_GetAttrString(lease, "line");
 
-        if (!Py_IS_TYPE(line, pool->state->line)) {
-                PyErr_SetString(PyExc_TypeError, "give_back() wants a Line");
+        if (!line || PyObject_SetAttrString(lease, "line", Py_None) < 0) {
+                Py_XDECREF(line);
                 return NULL;
         }
-        give_back(pool, sl_keep(line));
+        if (Py_IS_TYPE(line, pool->state->line)) {
+                Py_CLEAR(((struct line *)line)->lease);
+                give_back(pool, (struct line *)line);
+        } else {
+                Py_DECREF(line);
+        }
         Py_RETURN_NONE;
 }
 
@@ -534,8 +572,8 @@ static PyMethodDef pool_methods[] = {
         {"infer", (PyCFunction)(void (*)(void))pool_infer, METH_FASTCALL,
                 "infer(client, model, inputs, outputs, timeout, priority, session): see Client.infer()."},
         {"borrow", (PyCFunction)(void (*)(void))pool_borrow, METH_VARARGS | METH_KEYWORDS,
-                "borrow(wait=True): a Line of one's own. Waits for one when all are lent, or raises Busy."},
-        {"give_back", pool_give_back, METH_O, "give_back(line)"},
+                "borrow(lease, wait=True, client=None): a Line for the lease. Waits for one when all are lent, or raises Busy."},
+        {"give_back", pool_give_back, METH_O, "give_back(lease): the line of a lease, if it has one."},
         {"close", pool_close, METH_NOARGS, "Ends what is in flight as cancelled, and closes all lines."},
         {NULL, NULL, 0, NULL},
 };

@@ -3,6 +3,8 @@
 
 import ctypes
 import errno
+import functools
+import operator
 
 import numpy as np
 
@@ -36,6 +38,7 @@ class Block:
         self.core = core
         self.n_bytes = n_bytes
         self.address = core.alloc(max(n_bytes, 1))
+        self._free = functools.partial(core.library.free, core.handle, self.address)
 
     @property
     def __array_interface__(self):
@@ -48,7 +51,5 @@ class Block:
             n_bytes *= n
         return np.asarray(self)[:n_bytes].view(dtype).reshape(shape)
 
-    def __del__(self):
-        if getattr(self, "address", None):
-            self.core.library.free(self.core.handle, self.address)
-            self.address = None
+    #: Called without a step in Python, where a handler of a signal could raise what nobody would hear of.
+    __del__ = property(operator.attrgetter("_free"))

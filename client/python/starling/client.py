@@ -13,9 +13,9 @@ from collections import namedtuple
 import numpy as np
 
 from . import arena, form, library
-from .errors import TooSmall, error_of
+from .errors import CLOSED, TooSmall, error_of
 from .futures import Reaper
-from .gate import Alone
+from .gate import Lease
 from .loops import LoopLine
 from .request import field
 
@@ -146,12 +146,14 @@ class Client:
         self._models = {}
         self._lines_max = self.info().queue_pairs
         self._pool = form.Pool(self._core, self._gate, self._lines_max, self._models)
-        self._lock = threading.Lock()
-        self._starting = threading.Lock()  # the reaper
+        self._lock = threading.RLock()
+        self._starting = threading.RLock()  # the reaper
+        self._closing = threading.RLock()
         self._retired = []
         self._reaper = None
         self._loops = weakref.WeakKeyDictionary()
         self._closed = False
+        self._ended = False
         _open_clients.add(self)
 
     # ---- lifetime ----
@@ -160,19 +162,33 @@ class Client:
         if os.getpid() != self._pid:
             raise error_of(-errno.ECHILD, self._library.words(-errno.ECHILD))
         if self._closed:
-            raise error_of(-errno.EPIPE, "the client is closed")
+            raise error_of(-errno.EPIPE, CLOSED)
 
     def close(self):
         """Ends the connection. What is in flight ends as cancelled; arrays stay what they are as long as anybody holds them."""
         if os.getpid() != self._pid:
             self._closed = True
             return
-        with self._lock:
-            if self._closed:
-                return
+        if self._reaper and self._reaper.is_own_thread():  # a callback of a future, for whose end another thread may wait in close()
+            if self._closing.acquire(blocking=False):
+                try:
+                    self._close()
+                finally:
+                    self._closing.release()
+            return
+        with self._closing:
+            self._close()
+
+    def _close(self):
+        """Each step can be taken twice: a handler of a signal may raise, and close() be called again."""
+        if not self._ended:
             self._closed = True
-            reaper, self._reaper = self._reaper, None
-            loops = list(self._loops.items())
+            self._end()
+            self._ended = True
+
+    def _end(self):
+        with self._lock:
+            reaper, loops = self._reaper, list(self._loops.items())
         if reaper:
             reaper.close()
         self._pool.close()
@@ -181,8 +197,7 @@ class Client:
                 line.retire()
             else:
                 loop.call_soon_threadsafe(line.end)
-        with Alone(self._gate):
-            self._library.disconnect(self._core.handle)
+        self._gate.alone(lambda: self._library.disconnect(self._core.handle))
 
     def __enter__(self):
         return self
@@ -191,15 +206,15 @@ class Client:
         self.close()
 
     def __del__(self):
-        if not getattr(self, "_closed", True) and self._pid == os.getpid():
+        if not getattr(self, "_ended", True) and self._pid == os.getpid():
             self.close()
 
     def reconnect(self, timeout=0):
         """Attaches to the runtime again after RuntimeGone. Arrays stay where they are; requests in flight raise RuntimeGone."""
         self._check()
         error = library.Error()
-        with Alone(self._gate):
-            status = self._library.reconnect(self._core.handle, _nanoseconds(timeout), ctypes.byref(error))
+        arguments = self._core.handle, _nanoseconds(timeout), ctypes.byref(error)
+        status = self._gate.alone(lambda: self._library.reconnect(*arguments))
         if status < 0:
             raise error_of(status, error.text.decode(errors="replace"))
         with self._lock:
@@ -300,18 +315,19 @@ class Client:
 
     def _start_reaper(self):
         with self._starting:
-            reaper = self._reaper
-            if reaper is None:
+            if self._reaper is None:
                 self._retire_loops()
-                line = self._pool.borrow(client=self)  # may wait for others, who need the other lock to come back
+                lease = Lease()
                 try:
+                    self._pool.borrow(lease, client=self)  # may wait for others, who need the other lock to come back
                     with self._lock:
                         self._check()
-                        reaper = self._reaper = Reaper(self._pool, self._gate, line)
-                except BaseException:
-                    self._pool.give_back(line)
-                    raise
-            return reaper
+                        if self._reaper is None:  # a handler of a signal may have submitted meanwhile
+                            self._reaper = Reaper(self._pool, self._gate, lease)
+                finally:
+                    if self._reaper is None or self._reaper.lease is not lease:
+                        self._pool.give_back(lease)
+            return self._reaper
 
     async def infer_async(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
@@ -334,14 +350,16 @@ class Client:
             line = self._loops.get(loop)
             if line is None:
                 line = self._loops[loop] = LoopLine(self._pool, self._gate, loop, self._drop_loop)
+            line.open()
             return line
 
     def _retire_loops(self):
         """Those that were closed with requests in flight leave their queue pairs to others."""
         with self._lock:
-            ended = [self._loops.pop(loop) for loop in list(self._loops) if loop.is_closed()]
-        for line in ended:
-            line.retire()
+            for loop, line in list(self._loops.items()):
+                if loop.is_closed():
+                    line.retire()
+                    self._loops.pop(loop, None)
 
     def _drop_loop(self, loop):
         with self._lock:

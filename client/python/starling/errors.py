@@ -3,6 +3,8 @@
 
 import errno
 
+CLOSED = "the client is closed"
+
 
 class StarlingError(Exception):
     """Any failure that the library or the runtime reports."""

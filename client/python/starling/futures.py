@@ -4,8 +4,11 @@
 The reaper owns a line of its own, started with the first submit(). The lock is held for submitting, polling and arming only; the
 reaper waits outside of it, on the line's descriptor and on a pipe that wakes it when there is something new to know. What its own
 callbacks, and event loops, submit while the line is full goes when there is room, which nobody but the reaper makes.
+
+A handler of a signal may raise anywhere in submit(): whatever the reaper has to know it knows before the request is in flight. See gate.py.
 """
 
+import _thread
 import asyncio
 import collections
 import concurrent.futures
@@ -14,8 +17,10 @@ import os
 import select
 import threading
 
-from .errors import Busy, StarlingError, TooSmall, error_of
+from .errors import CLOSED, Busy, StarlingError, TooSmall, error_of
+from .gate import Bell, Condition
 
+_WAIT_SLICE_S = 0.1
 _CLOSE_SLICE_NS = 100_000_000
 _CLOSE_TRIES = 50  # for a runtime that lives but does not answer
 
@@ -25,8 +30,31 @@ class Future(concurrent.futures.Future):
 
     def __init__(self, reaper, call):
         super().__init__()
+        self._condition.__class__ = Condition
+        self._settled = Bell()
         self._reaper = reaper
         self._call = call
+
+    def _wait(self, timeout):
+        """Until it is done or the time is over, without the lock that the reaper needs."""
+        if self.done():
+            return
+        baton = self._settled.listen()
+        try:
+            if not self.done():
+                self._settled.sleep(baton, timeout)
+        finally:
+            self._settled.forget(baton)
+
+    def result(self, timeout=None):
+        """The outputs, as infer() returns them; raises what infer() raises, CancelledError, or TimeoutError after `timeout` seconds."""
+        self._wait(timeout)
+        return super().result(0)
+
+    def exception(self, timeout=None):
+        """What result() would raise, or None."""
+        self._wait(timeout)
+        return super().exception(0)
 
     @property
     def times(self):
@@ -42,31 +70,37 @@ class Future(concurrent.futures.Future):
         """What _settle() takes, read while the completion is valid."""
         try:
             return self._call.result(completion), None
-        except StarlingError as error:
+        except Exception as error:
             return None, error
 
     def _settle(self, result, error):
-        """Runs the callbacks of the application: no lock is held."""
-        if error is None:
-            self.set_result(result)
-        elif error.status == -errno.ECANCELED and super().cancel():
-            self.set_running_or_notify_cancel()
-        else:
-            self.set_exception(error)
-
-
-def _settle_all(outcomes):
-    for future, outcome in outcomes:
-        future._settle(*outcome)
+        """Runs the callbacks of the application: no lock is held. Again where a handler of a signal has raised before it was settled."""
+        try:
+            if error is None:
+                self.set_result(result)
+            elif getattr(error, "status", None) == -errno.ECANCELED and super().cancel():
+                if self._state == concurrent.futures._base.CANCELLED:  # and nobody was told
+                    self.set_running_or_notify_cancel()
+            else:
+                self.set_exception(error)
+        except concurrent.futures.InvalidStateError:
+            pass  # it was
+        finally:
+            self._settled.ring_all()
 
 
 class Reaper:
-    def __init__(self, pool, gate, line):
+    def __init__(self, pool, gate, lease):
         self._pool = pool
         self._gate = gate
-        self._line = line
-        self._room = threading.Condition(threading.Lock())
+        self.lease = lease
+        self._line = lease.line
+        self._lock = threading.RLock()
+        self._room = Bell()  # for those that wait for it
         self._stopping = False
+        self._ended = False
+        self._watching = False  # the line's descriptor, or will before it sleeps
+        self._landed = []  # of the line, not looked at yet
         self._unsettled = set()
         self._later = collections.deque()  # (call, future) of who does not wait and the line had no room for
         with gate:
@@ -74,36 +108,63 @@ class Reaper:
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         os.set_blocking(self._wake_read, False)
-        self._thread = threading.Thread(target=self._run, name="starling-reaper", daemon=True)
-        self._thread.start()
+        self._running = _thread.allocate_lock()  # held by the thread
+        self._thread = None
+
+    def start(self):
+        """Its thread, unless there is one: of several that were started all but the first end at once."""
+        if not self._running.locked():
+            _thread.start_new_thread(self._run, ())  # a threading.Thread whose start() is interrupted may never begin
+
+    def is_own_thread(self):
+        return threading.get_ident() == self._thread
+
+    def _submit(self, call, future, wait):
+        """False when there is no room, and the caller waits for it. With the lock."""
+        if not self._watching:
+            self._ring()
+            self._watching = True
+        self._unsettled.add(future)
+        try:
+            self._line.submit(call, future)
+            return True
+        except Busy:
+            if not self._line.in_flight:
+                raise
+        if wait:
+            self._unsettled.discard(future)
+        else:
+            self._later.append((call, future))
+        return not wait
+
+    def _try_to_submit(self, call, future, wait):
+        with self._lock, self._gate:
+            if self._stopping:
+                raise error_of(-errno.EPIPE, CLOSED)
+            self.start()
+            return self._submit(call, future, wait)
 
     def submit(self, call, wait=True):
         """Waits while the queue pair is full, unless told not to; a callback does not."""
         future = Future(self, call)
-        with self._room:
-            while True:
-                if self._stopping:
-                    raise error_of(-errno.EPIPE, "the client is closed")
+        wait = wait and not self.is_own_thread()
+        try:
+            while not self._try_to_submit(call, future, wait):
+                baton = self._room.listen()
                 try:
-                    with self._gate:
-                        self._line.submit(call, future)
-                    self._unsettled.add(future)
-                    break
-                except Busy:
-                    if not self._line.in_flight:
-                        raise
-                    if not wait or threading.current_thread() is self._thread:
-                        self._later.append((call, future))
-                        self._unsettled.add(future)
-                        return future
-                    self._room.wait()
-            if self._line.in_flight == 1:
-                self._ring()
+                    if self._try_to_submit(call, future, wait):
+                        break
+                    self._room.sleep(baton, _WAIT_SLICE_S)
+                finally:
+                    self._room.forget(baton)
+        except BaseException:
+            self._unsettled.discard(future)  # the caller has not got it; what is in flight all the same completes unseen
+            raise
         return future
 
     def infer(self, call):
         """For who waits, where no other line is to be had."""
-        if threading.current_thread() is self._thread:
+        if self.is_own_thread():
             words = "a callback of a future cannot wait for an answer: the client has one queue pair, and that is the future's"
             raise error_of(-errno.EBUSY, words)
         future = self.submit(call)
@@ -111,6 +172,9 @@ class Reaper:
             return future.result()
         except concurrent.futures.CancelledError:
             raise error_of(-errno.ECANCELED, "the client was closed") from None
+        except BaseException:
+            future.cancel()
+            raise
 
     async def infer_async(self, call):
         """For an event loop, likewise."""
@@ -139,17 +203,17 @@ class Reaper:
             raise error_of(-errno.ECANCELED, "the client was closed") from None
 
     def cancel(self, call):
-        with self._room, self._gate:
+        with self._lock, self._gate:
             for waiting in self._later:
                 if waiting[0] is call:
-                    self._later.remove(waiting)
                     self._later.appendleft((None, waiting[1]))
+                    self._later.remove(waiting)
                     self._ring()
                     return True
             return self._line.cancel(call)
 
     def wake(self):
-        with self._room:
+        with self._lock:
             if not self._stopping:
                 self._ring()
 
@@ -160,12 +224,12 @@ class Reaper:
         except BlockingIOError:
             pass  # full of wake-ups already
 
-    def _outcomes(self, completions):
-        """What has become of each call; one whose outputs lacked room goes again with as much as they want. Of what infer() gave up
-        before the line was borrowed nobody asks."""
+    def _outcomes(self):
+        """What has become of each call that has landed; one whose outputs lacked room goes again with as much as they want. Of what
+        infer() gave up before the line was borrowed nobody asks."""
         outcomes = []
-        for call, future, completion in completions:
-            if future is None:
+        for call, future, completion in self._landed:
+            if future not in self._unsettled:
                 continue
             result, error = future._outcome(completion)
             if isinstance(error, TooSmall) and not self._stopping:
@@ -175,8 +239,8 @@ class Reaper:
                         continue
                 except StarlingError as second:
                     error = second
-            self._unsettled.discard(future)
             outcomes.append((future, (result, error)))
+        self._landed.clear()
         return outcomes
 
     def _submit_later(self):
@@ -195,22 +259,29 @@ class Reaper:
             except StarlingError as error:
                 outcomes.append((future, (None, error)))
             self._later.popleft()
-        self._unsettled.difference_update(future for future, _ in outcomes)
         return outcomes
 
     def _poll(self):
         """Outcomes of what has completed; when there are none, whether the descriptor is to be waited for."""
-        with self._room, self._gate:
-            completions = self._line.poll()
-            outcomes = self._outcomes(completions) if completions else []
+        with self._lock, self._gate:
+            self._line.poll(self._landed)
+            n_landed = len(self._landed)
+            outcomes = self._outcomes()
             outcomes += self._submit_later()
-            if completions:
-                self._room.notify_all()
-            if completions or outcomes:
+            self._room.ring(n_landed)
+            if n_landed or outcomes:
                 return outcomes, False
-            if not self._line.in_flight:
+            self._watching = self._line.in_flight > 0
+            if not self._watching:
                 return None, False
             return ([], False) if not self._line.arm() else (None, True)
+
+    def _settle_all(self, outcomes):
+        """Callbacks of the application run: no lock is held."""
+        for future, outcome in outcomes:
+            if future in self._unsettled:
+                future._settle(*outcome)
+            self._unsettled.discard(future)
 
     def _reap(self):
         """Settles what has completed. True when the descriptor is to be waited for."""
@@ -218,7 +289,7 @@ class Reaper:
             outcomes, waits = self._poll()
             if outcomes is None:
                 return waits
-            _settle_all(outcomes)
+            self._settle_all(outcomes)
             if self._stopping:
                 return False
 
@@ -231,30 +302,48 @@ class Reaper:
             os.read(self._wake_read, 4096)
 
     def _run(self):
-        while not self._stopping:
-            waits = self._reap()
-            if not self._stopping:
-                self._sleep(waits)
+        if not self._running.acquire(blocking=False):
+            return
+        try:
+            self._thread = threading.get_ident()
+            while not self._stopping:
+                waits = self._reap()
+                if not self._stopping:
+                    self._sleep(waits)
+        finally:
+            self._thread = None
+            self._running.release()
 
-    def close(self):
-        """Ends the thread; what is in flight ends as cancelled, after the runtime has let go of it."""
-        with self._room:
-            self._stopping = True
-            self._room.notify_all()
-            self._ring()
-        if threading.current_thread() is not self._thread:  # else a callback of a future closes the client
-            self._thread.join()
+    def _settle_flying(self):
+        """What is in flight ends as cancelled, after the runtime has let go of it."""
         with self._gate:
             self._line.cancel_all()
         for _ in range(_CLOSE_TRIES):
+            with self._gate:
+                if not self._landed and self._line.in_flight:
+                    self._line.wait(_CLOSE_SLICE_NS, self._landed)
+                outcomes = self._outcomes()
+            self._settle_all(outcomes)
             if not self._line.in_flight:
                 break
-            with self._gate:
-                outcomes = self._outcomes(self._line.wait(_CLOSE_SLICE_NS))
-            _settle_all(outcomes)
-        left, self._unsettled = self._unsettled, set()
         error = error_of(-errno.ECANCELED, "the client was closed, and the runtime did not answer")
-        _settle_all([(future, (None, error)) for future in left])
-        os.close(self._wake_read)
-        os.close(self._wake_write)
-        self._pool.give_back(self._line)
+        self._settle_all([(future, (None, error)) for future in list(self._unsettled)])
+
+    def close(self):
+        """Ends the thread, and what is in flight. May be interrupted, and called again then."""
+        self._stopping = True
+        with self._lock:
+            if self._ended:
+                return
+            self._room.ring_all()
+            self._ring()
+        if not self.is_own_thread():  # else a callback of a future closes the client
+            with self._running:
+                pass
+        self._settle_flying()
+        with self._lock:
+            if not self._ended:
+                self._ended = True
+                os.close(self._wake_read)
+                os.close(self._wake_write)
+        self._pool.give_back(self.lease)

@@ -7,17 +7,20 @@ the thread behind futures, or one event loop.
 
 import ctypes
 import errno
+import itertools
 import os
 import threading
+import weakref
 
 from .call import Call, Handle
-from .errors import Busy, TooSmall, error_of
+from .errors import CLOSED, Busy, TooSmall, error_of
+from .gate import Bell, Lease
 from .library import Completion, Error
 
 _REAP_MAX = 32
 _WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
 _CLOSE_SLICES = 50  # for a runtime that lives but does not answer
-_CLOSE_LIMIT_S = 10  # twice as long as that
+_CLOSE_LIMIT_NS = 10_000_000_000  # twice as long as that
 _OVER = (-errno.EPIPE, -errno.ENODATA, -errno.ECHILD, -errno.ECANCELED)  # of a wait: nothing will come any more
 
 
@@ -28,10 +31,16 @@ class Line:
         self._core = core
         self._library = core.library
         self.handle = handle
-        self.calls = {}  # id -> (call, what the borrower wants to know when it completes)
+        self.lease = None  # a weak reference to that of the borrower
+        self.calls = {}  # key, which is its user_data -> (call, what the borrower wants to know when it completes)
+        self._keys = itertools.count(1)
         self._completions = (Completion * _REAP_MAX)()
+        self._unread = False  # the library may have put completions there that were not handed out
         self._closed = False
         self._lock = threading.RLock()  # between the borrower and who closes the client
+
+    def is_lent(self):
+        return self.lease is not None and self.lease() is not None
 
     def _use(self, closed, call, *arguments):
         """What a call of the library says; `closed` once the line is, without a wait for that to end."""
@@ -42,21 +51,29 @@ class Line:
         return closed
 
     def _submit(self, handle, call, note):
-        status = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
+        """Holds the call before the library has it. Only the library sets its id: that of a call that it has not is 0."""
+        key = next(self._keys)
+        call.request.user_data = key
+        call.id.value = 0
+        try:
+            self.calls[key] = (call, note)
+            status = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
+        finally:
+            if not call.id.value:
+                self.calls.pop(key, None)
         if status < 0:
             text = self._library.queue_error(handle).decode(errors="replace") or self._library.words(status)
             raise error_of(status, text)
-        self.calls[call.id.value] = (call, note)
         return status
 
     def submit(self, call, note=None):
         """Raises what the library refuses; Busy when the queue pair is full."""
         if self._use(None, self._submit, call, note) is None:
-            raise error_of(-errno.EPIPE, "the client is closed")
+            raise error_of(-errno.EPIPE, CLOSED)
 
     @property
     def in_flight(self):
-        return len(self.calls)
+        return self._use(0, self._library.queue_in_flight)
 
     def cancel(self, call):
         return self._use(None, self._library.cancel, call.id.value) == 0
@@ -68,37 +85,45 @@ class Line:
     def abandon(self):
         """Cancels what is in flight, of which nobody wants to know any more."""
         self.cancel_all()
-        for call, _ in list(self.calls.values()):
-            self.calls[call.id.value] = (call, None)
+        for key, (call, _) in list(self.calls.items()):
+            self.calls[key] = (call, None)
 
-    def _hand_out(self, n):
+    def _hand_out(self, n, into):
+        """Those that an interrupted look had handed out already are in `calls` no more."""
         for i in range(n):
             completion = self._completions[i]
-            call, note = self.calls.pop(completion.id, (None, None))
-            if call is not None:
-                yield call, note, completion
+            entry = self.calls.get(completion.user_data)
+            if entry is not None:
+                into.append((*entry, completion))
+                self.calls.pop(completion.user_data, None)
+        self._unread = False
 
-    def poll(self):
-        """What has completed, as (call, note, completion); the completion's shapes last until the next poll or wait."""
-        return list(self._hand_out(max(0, self._use(0, self._library.poll, self._completions, _REAP_MAX))))
+    def _reap(self, into, closed, call, *arguments):
+        n = _REAP_MAX
+        if not self._unread:
+            self._unread = True
+            n = self._use(closed, call, self._completions, _REAP_MAX, *arguments)
+        self._hand_out(max(0, n), into)
+        return n
 
-    def wait(self, timeout_ns):
-        return list(self._hand_out(max(0, self._wait(timeout_ns))))
+    def poll(self, into):
+        """Appends what has completed, as (call, note, completion); the completion's shapes last until the next poll or wait."""
+        self._reap(into, 0, self._library.poll)
 
-    def _wait(self, timeout_ns):
-        return self._use(-errno.ECANCELED, self._library.wait, self._completions, _REAP_MAX, timeout_ns)
+    def wait(self, timeout_ns, into):
+        self._reap(into, 0, self._library.wait, timeout_ns)
 
     def wait_for(self, call, timeout_ns):
         """The call's own completion, or None; others that come were given up by their callers. Raises when none will come."""
-        n = self._wait(timeout_ns)
+        landed = []
+        n = self._reap(landed, -errno.ECANCELED, self._library.wait, timeout_ns)
+        for done, _, completion in landed:
+            if done is call:
+                return completion
         if n in _OVER:
             status = -errno.EPIPE if n == -errno.ENODATA else n
             raise error_of(status, self._library.words(status))
-        own = None
-        for done, _, completion in self._hand_out(max(0, n)):
-            if done is call:
-                own = completion
-        return own
+        return None
 
     def fd(self):
         fd = self._library.queue_fd(self.handle)
@@ -108,13 +133,15 @@ class Line:
 
     def arm(self):
         """True when the descriptor will tell, and of a closed line; False when there is something to reap already."""
-        return self._use(0, self._library.queue_arm) == 0
+        return not self._unread and self._use(0, self._library.queue_arm) == 0
 
     def close(self):
         """Cancels what is in flight and waits until the runtime has let go of its memory."""
         self._closed = True
         with self._lock:
-            self._library.queue_close(self.handle)
+            handle, self.handle = self.handle, None
+            if handle:
+                self._library.queue_close(handle)
             self.calls.clear()
 
 
@@ -128,73 +155,99 @@ class Pool:
         self._gate = gate
         self._models = models
         self._pid = os.getpid()
-        self._inferring = 0
         self._lines_max = lines_max
-        self._changed = threading.Condition(threading.Lock())
-        self._free = []
+        self._lock = threading.RLock()  # of who borrows
+        self._changed = Bell()
+        self._fresh = ctypes.c_void_p()  # a queue pair that may have no line yet
         self._all = []
         self._closed = False
 
-    def _open(self):
-        handle, error = ctypes.c_void_p(), Error()
-        with self._gate:
-            status = self._core.library.queue_open(self._core.handle, ctypes.byref(handle), ctypes.byref(error))
-        if status < 0:
-            raise error_of(status, error.text.decode(errors="replace"))
-        line = Line(self._core, handle.value)
-        self._all.append(line)
+    def _adopt(self):
+        """The line of a queue pair that was opened."""
+        handle = self._fresh.value
+        line = next((line for line in self._all if line.handle == handle), None)
+        if line is None:
+            line = Line(self._core, handle)
+            self._all.append(line)
+        self._fresh = ctypes.c_void_p()
         return line
 
-    def _take(self):
-        if self._closed:
-            raise error_of(-errno.EPIPE, "the client is closed")
-        if self._free:
-            return self._free.pop()
-        return self._open() if len(self._all) < self._lines_max else None
+    def _open(self):
+        error = Error()
+        if not self._fresh.value:
+            with self._gate:
+                status = self._core.library.queue_open(self._core.handle, ctypes.byref(self._fresh), ctypes.byref(error))
+            if status < 0:
+                raise error_of(status, error.text.decode(errors="replace"))
+        return self._adopt()
 
-    def borrow(self, wait=True, client=None, deadline_ns=0):
-        """A line of one's own. Waits for one when all are lent, until the deadline if there is one; or raises Busy.
+    def _take(self, lease):
+        if self._closed:
+            raise error_of(-errno.EPIPE, CLOSED)
+        with self._lock:
+            line = next((line for line in self._all if not line.is_lent()), None)
+            if line is None and len(self._all) < self._lines_max:
+                line = self._open()
+            if line is not None:
+                line.lease = weakref.ref(lease)
+                lease.line = line
+        return line
+
+    def borrow(self, lease, wait=True, client=None, deadline_ns=0):
+        """A line for the lease. Waits for one when all are lent, until the deadline if there is one; or raises Busy.
 
         What event loops leave that are closed meanwhile is looked for with the client."""
         if not self._lines_max:
             raise error_of(-errno.EPERM, self._core.library.words(-errno.EPERM))
-        while True:
-            with self._changed:
-                line = self._take()
-                if line is None and not wait:
-                    raise Busy(-errno.EMFILE, f"all {self._lines_max} queue pairs of this client are in use: see queue_pairs")
-                if line is None:
-                    self._wait_for_change(deadline_ns)
-                    line = self._take()
-                if line is not None:
-                    return line
-            if client is not None:
+        line = self._take(lease)
+        while line is None:
+            if not wait:
+                raise Busy(-errno.EMFILE, f"all {self._lines_max} queue pairs of this client are in use: see queue_pairs")
+            line = self._wait_for_line(lease, deadline_ns)
+            if line is None and client is not None:
                 client._retire_loops()
+        return line
 
-    def _wait_for_change(self, deadline_ns):
-        left_ns = deadline_ns - self._core.library.clock_ns() if deadline_ns else _WAIT_SLICE_NS
-        if left_ns <= 0:
-            raise error_of(-errno.ETIME, "the deadline passed while all queue pairs of this client were in use: see queue_pairs")
-        self._changed.wait(min(left_ns, _WAIT_SLICE_NS) / 1e9)
+    def _wait_for_line(self, lease, deadline_ns):
+        baton = self._changed.listen()
+        try:
+            line = self._take(lease)
+            if line is not None:
+                return line
+            left_ns = deadline_ns - self._core.library.clock_ns() if deadline_ns else _WAIT_SLICE_NS
+            if left_ns <= 0:
+                raise error_of(-errno.ETIME, "the deadline passed while all queue pairs of this client were in use: see queue_pairs")
+            self._changed.sleep(baton, min(left_ns, _WAIT_SLICE_NS) / 1e9)
+        finally:
+            self._changed.forget(baton)
+        return self._take(lease)
 
-    def give_back(self, line):
-        with self._changed:
-            self._free.append(line)
-            self._changed.notify()
+    def give_back(self, lease):
+        """Takes no lock: the end of a lease may come anywhere."""
+        lease.line = None
+        for line in list(self._all):
+            if line.lease is not None and line.lease() in (lease, None):
+                line.lease = None
+        self._changed.ring(1)
+
+    def _is_inferring(self):
+        leases = [line.lease for line in list(self._all)]
+        threads = {lease.infers for lease in (lease() for lease in leases if lease is not None) if lease is not None}
+        return bool(threads - {None, threading.get_ident()})  # a signal's handler that closes the client waits for no infer() below it
 
     def close(self):
         """Threads inside infer() see that the pool is closed, cancel and come back: their queue pairs are theirs until then."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
         with self._gate:
             pass  # whoever is alone keeps them from coming back
-        with self._changed:
-            self._changed.wait_for(lambda: self._inferring == 0, _CLOSE_LIMIT_S)
-            lines, self._all, self._free = self._all, [], []
+        until_ns = self._core.library.clock_ns() + _CLOSE_LIMIT_NS
+        while self._is_inferring() and self._core.library.clock_ns() < until_ns:
+            self._changed.ring_all()
+            self._changed.sleep(self._changed.listen(), _WAIT_SLICE_NS / 1e9)
         with self._gate:
-            for line in lines:
+            for line in self._all:
                 line.close()
+        self._all.clear()
 
     # ---- a request ----
 
@@ -209,35 +262,30 @@ class Pool:
         if os.getpid() != self._pid:
             raise error_of(-errno.ECHILD, self._core.library.words(-errno.ECHILD))
         if self._closed:
-            raise error_of(-errno.EPIPE, "the client is closed")
+            raise error_of(-errno.EPIPE, CLOSED)
         model = self._find(client, model)
         with self._gate:
             call = Call(self._core, model, inputs, outputs, timeout, priority, session)
-        with self._changed:
-            self._inferring += 1
+        lease = Lease(infers=threading.get_ident())
         try:
-            return self._on_line(call, client)
+            return self._run(self.borrow(lease, client=client, deadline_ns=call.request.deadline_ns), call)
         finally:
-            with self._changed:
-                self._inferring -= 1
-                self._changed.notify_all()
-
-    def _on_line(self, call, client):
-        line = self.borrow(client=client, deadline_ns=call.request.deadline_ns)
-        try:
-            return self._run(line, call)
-        finally:
-            self.give_back(line)
+            self.give_back(lease)
 
     def _run(self, line, call):
-        while True:
-            self._submit(line, call)
-            try:
-                return self._wait_for(line, call)
-            except TooSmall as error:
-                with self._gate:
-                    if not call.grow(error):
-                        raise
+        try:
+            while True:
+                self._submit(line, call)
+                try:
+                    return self._wait_for(line, call)
+                except TooSmall as error:
+                    with self._gate:
+                        if not call.grow(error):
+                            raise
+        except BaseException:
+            with self._gate:
+                line.cancel(call)  # unless it is done
+            raise
 
     def _submit(self, line, call):
         """Waits for room where those whose callers gave them up fill the queue pair."""
@@ -248,23 +296,18 @@ class Pool:
                 except Busy:
                     if not line.in_flight or self._closed:
                         raise
-                    line.wait(_WAIT_SLICE_NS)
+                    line.wait(_WAIT_SLICE_NS, [])
 
     def _wait_for(self, line, call):
         closing = 0
-        try:
-            while True:
-                with self._gate:
-                    completion = line.wait_for(call, _WAIT_SLICE_NS)
-                    if completion is not None:
-                        return call.result(completion)
-                    if self._closed:
-                        closing += 1
-                        if closing == 1:
-                            line.cancel(call)
-                        if closing > _CLOSE_SLICES:
-                            raise error_of(-errno.ECANCELED, self._core.library.words(-errno.ECANCELED))
-        except BaseException:
+        while True:
             with self._gate:
-                line.cancel(call)  # unless it is done
-            raise
+                completion = line.wait_for(call, _WAIT_SLICE_NS)
+                if completion is not None:
+                    return call.result(completion)
+                if self._closed:
+                    closing += 1
+                    if closing == 1:
+                        line.cancel(call)
+                    if closing > _CLOSE_SLICES:
+                        raise error_of(-errno.ECANCELED, self._core.library.words(-errno.ECANCELED))

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """asyncio: one line per event loop while it has requests in flight, watched through the line's descriptor.
 
-All of it runs in the loop's thread. The line goes back to the pool when nothing is in flight. A loop that is closed before that
-reaps nothing any more: the client takes the line from it when it wants one (retire()).
+All of it runs in the loop's thread. Requests that find the queue pair full wait in a list, from which the reaping puts as many in flight
+as there is room for: what a completion costs does not depend on how many wait. The line goes back to the pool when nothing is in flight.
+A loop that is closed before that reaps nothing any more: the client takes the line from it when it wants one (retire()).
 """
 
 import asyncio
+import collections
 import errno
 import os
 
 from .errors import Busy, StarlingError, error_of
+from .gate import Lease
 
 
 class LoopLine:
@@ -18,84 +21,110 @@ class LoopLine:
         self._gate = gate
         self._loop = loop
         self._on_idle = on_idle
-        self._waiters = []  # tasks that found the queue pair full
+        self._waiting = collections.deque()  # (call, done) that found the queue pair full
         self._awaited = set()
-        self._users = 0
-        self._line = pool.borrow(wait=False)
+        self._landed = []  # of the line, not looked at yet
+        self._armed = False
+        self._fd = None
+        self._lease = Lease()
+        self._line = None
+
+    def open(self):
+        """Takes a line, unless it has one. The client knows it by then, and retires it if this is interrupted and the loop closed."""
+        if self._line is not None:
+            return
         try:
-            with gate:
-                self._fd = os.dup(self._line.fd())  # close() ends the line's, and the loop knows it by its number
+            self._close_fd()
+            line = self._lease.line or self._pool.borrow(self._lease, wait=False)
+            with self._gate:
+                self._fd = os.dup(line.fd())  # close() ends the line's, and the loop knows it by its number
+            self._loop.add_reader(self._fd, self.reap)
+            self._line = line
         except BaseException:
-            pool.give_back(self._line)
+            self._give_back()
+            self._on_idle(self._loop)
             raise
-        loop.add_reader(self._fd, self.reap)
 
     async def infer(self, call):
-        self._users += 1
+        done = self._loop.create_future()
         try:
-            done = self._loop.create_future()
             self._awaited.add(done)
-            try:
-                await self._submit(call, done)
-            except BaseException:
-                if not done.cancel():  # end() has told it why, which is raised here
-                    done.exception()
-                raise
-            try:
-                return await done
-            except asyncio.CancelledError:
-                if self._line is not None:
-                    with self._gate:
-                        self._line.cancel(call)
-                raise
+            self._submit(call, done)
+            return await done
+        except GeneratorExit:
+            raise  # the loop is gone
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and self._line is not None:
+                with self._gate:
+                    self._line.cancel(call)
+            if not done.cancel() and not done.cancelled():
+                done.exception()  # is told here, by another
+            raise
         finally:
             self._awaited.discard(done)
-            self._users -= 1
             self._release_if_idle()
 
-    async def _submit(self, call, done):
-        while True:
-            try:
-                with self._gate:
-                    self._line.submit(call, done)
-            except Busy:
-                if not self._line.in_flight:
-                    raise
-                waiter = self._loop.create_future()
-                self._waiters.append(waiter)
-                await waiter
-            else:
-                with self._gate:
-                    armed = self._line.arm()
-                if not armed:
-                    self._loop.call_soon(self.reap)
+    def _submit(self, call, done):
+        """Those that wait go first."""
+        with self._gate:
+            if self._waiting or not self._put(call, done):
+                self._waiting.append((call, done))
                 return
+            if not self._armed and not self._arm():
+                self._loop.call_soon(self.reap)
+
+    def _arm(self):
+        self._armed = self._line.arm()
+        return self._armed
+
+    def _put(self, call, done):
+        """In flight; False when there is no room. Raises what refuses it."""
+        try:
+            self._line.submit(call, done)
+            return True
+        except Busy:
+            if not self._line.in_flight:
+                raise
+            return False
+
+    def _put_waiting(self):
+        while self._waiting:
+            call, done = self._waiting[0]
+            try:
+                if not done.done() and not self._put(call, done):
+                    return
+            except StarlingError as error:
+                done.set_exception(error)
+            self._waiting.popleft()
 
     def _settle(self, call, done, completion):
         try:
             result = call.result(completion)
-        except StarlingError as error:
+        except Exception as error:
             if not done.done():
                 done.set_exception(error)
         else:
             if not done.done():
                 done.set_result(result)
 
+    def _settle_landed(self):
+        """A handler of a signal may have raised before they all were."""
+        for call, done, completion in self._landed:
+            if done is not None and not done.done():  # None: infer() gave it up before this loop had the line
+                self._settle(call, done, completion)
+        self._landed.clear()
+
     def reap(self):
-        if self._line is None:
-            return
-        while True:
+        self._armed = False
+        while self._line is not None:
             with self._gate:
-                completed = self._line.poll()
-                for call, done, completion in completed:
-                    if done is not None:  # else infer() gave it up before this loop had the line
-                        self._settle(call, done, completion)
-                if not completed and (not self._line.in_flight or self._line.arm()):
+                if not self._landed:
+                    self._line.poll(self._landed)
+                n_landed = len(self._landed)
+                self._settle_landed()
+                self._put_waiting()
+                if not n_landed and (not self._line.in_flight or self._arm()):
                     break
-            for waiter in self._waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
-            self._waiters.clear()
         self._release_if_idle()
 
     def end(self):
@@ -103,26 +132,32 @@ class LoopLine:
         for done in self._awaited:
             if not done.done():
                 done.set_exception(error_of(-errno.ECANCELED, "the client was closed"))
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
 
     def retire(self):
         """The loop is closed: what is in flight is nobody's any more."""
-        if self._line is None:
+        line = self._lease.line
+        if line is None:
             return
         with self._gate:
-            self._line.abandon()
+            line.abandon()
         self._give_back()
 
     def _release_if_idle(self):
-        if self._line is None or self._users or self._line.in_flight:
+        if self._line is None or self._awaited or self._loop.is_closed() or self._line.in_flight:
             return
         self._loop.remove_reader(self._fd)
-        self._on_idle(self._loop)
         self._give_back()
+        self._on_idle(self._loop)
 
     def _give_back(self):
-        os.close(self._fd)
-        line, self._line = self._line, None
-        self._pool.give_back(line)
+        self._line = None
+        self._pool.give_back(self._lease)
+        self._close_fd()
+
+    def _close_fd(self):
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def __del__(self):
+        self._close_fd()

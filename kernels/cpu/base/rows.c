@@ -97,7 +97,13 @@ float sl_row_sum_square(const float *x, float centre, int64_t n)
                                 float lane = lanes[j], value = x[i + j];                                                           \
                                 lanes[j] = join;                                                                                   \
                         }                                                                                                          \
-                for (int j = 0; i < n; i++, j++) {                                                                                 \
+                /* Of a long row the last ones, some of them once more, which changes nothing. */                                  \
+                i = i < n && n >= LANES ? n - LANES : i;                                                                           \
+                for (int j = 0; n >= LANES && i < n && j < LANES; j++) {                                                           \
+                        float lane = lanes[j], value = x[n - LANES + j];                                                           \
+                        lanes[j] = join;                                                                                           \
+                }                                                                                                                  \
+                for (int j = 0; n < LANES && i < n; i++, j++) {                                                                    \
                         float lane = lanes[j], value = x[i];                                                                       \
                         lanes[j] = join;                                                                                           \
                 }                                                                                                                  \
@@ -114,6 +120,36 @@ float sl_row_sum_square(const float *x, float centre, int64_t n)
 
 DEFINE_EXTREME(sl_row_maximum, -INFINITY, GREATER)
 DEFINE_EXTREME(sl_row_minimum, INFINITY, SMALLER)
+
+/* Sums of magnitudes are NaN where one of them is, and nowhere else. */
+SL_CPU_CLONES bool sl_row_has_nan(const float *x, int64_t n)
+{
+        vector sums[VECTORS] = {0}, v;
+        int64_t i = 0;
+        float rest = 0;
+        int bad = 0;
+
+        for (; i + VECTORS * LANES <= n; i += VECTORS * LANES)
+                for (int k = 0; k < VECTORS; k++) {
+                        memcpy(&v, x + i + k * LANES, sizeof(v));
+                        sums[k] += MAGNITUDE;
+                }
+        for (; i + LANES <= n; i += LANES) {
+                memcpy(&v, x + i, sizeof(v));
+                sums[0] += MAGNITUDE;
+        }
+        /* What is left, with some values once more; of a short row one by one. */
+        if (i < n && n >= LANES) {
+                memcpy(&v, x + n - LANES, sizeof(v));
+                sums[1] += MAGNITUDE;
+        }
+        for (i = n < LANES ? 0 : n; i < n; i++)
+                rest += fabsf(x[i]);
+        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        for (int j = 0; j < LANES; j++)
+                bad |= sums[0][j] != sums[0][j];
+        return bad || rest != rest;
+}
 
 SL_CPU_CLONES float sl_row_product(int64_t n, const float *a, const float *b)
 {

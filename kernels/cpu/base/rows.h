@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 float sl_row_sum(const float *x, int64_t n);
@@ -14,4 +15,5 @@ float sl_row_sum_absolute(const float *x, int64_t n);
 float sl_row_sum_square(const float *x, float centre, int64_t n); /* of x - centre */
 float sl_row_maximum(const float *x, int64_t n);                  /* -infinity if there is none */
 float sl_row_minimum(const float *x, int64_t n);
+bool sl_row_has_nan(const float *x, int64_t n);
 float sl_row_product(int64_t n, const float *a, const float *b); /* sum of the products */

@@ -70,6 +70,7 @@ DEFINE_FLAT(gelu, float, sl_gelu(x))
 DEFINE_FLAT(gelu_by_tanh, float, sl_gelu_tanh(x))
 DEFINE_FLAT(sine, float, sinf(x))
 DEFINE_FLAT(cosine, float, cosf(x))
+DEFINE_FLAT(logarithm, float, sl_log(x))
 DEFINE_FLAT(selu, float, x > 0.0f ? a * x : b * (sl_exp(x) - 1.0f))
 DEFINE_FLAT(celu, float, x > 0.0f ? x : a * (sl_exp(x / a) - 1.0f))
 DEFINE_FLAT(mish, float, mish_of(x))
@@ -114,6 +115,7 @@ static flat_function *const functions[SL_OP_COUNT] = {
         [SL_OP_GELU] = gelu,
         [SL_OP_SIN] = sine,
         [SL_OP_COS] = cosine,
+        [SL_OP_LOG] = logarithm,
         [SL_OP_SELU] = selu,
         [SL_OP_CELU] = celu,
         [SL_OP_MISH] = mish,

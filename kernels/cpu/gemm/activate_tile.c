@@ -17,21 +17,25 @@
 /*
  * t = 1 / (1 + 2^t), for t = -x / ln 2: within 3e-7 of the value. With fewer instructions than the functions of vector_math.h, of
  * which there are too many here rather than too slow ones: 2^t is the power of the fraction, scaled by the whole part. Above 126
- * the result is that at the bound, 1e-38. The polynomial is that of the least relative error of 2^r, 0 <= r < 1, with 1 at 0.
+ * the result is 0, so that the product with -infinity is NaN. The polynomial is that of the least relative error of 2^r, 0 <= r <
+ * 1, with 1 at 0.
  */
 INLINE void sigmoids_of_powers(sl_vector t[GROUP])
 {
         static const float factors[] = {0x1.277854p-7f, 0x1.c91ce6p-5f, 0x1.ebdb56p-3f, 0x1.62e4bap-1f, 1.0f};
+        const sl_vector bound = sl_vector_set(126.0f);
         sl_vector r[GROUP], p[GROUP];
+        sl_lanes none[GROUP];
 
-        EACH t[i] = sl_vector_min(sl_vector_set(126.0f), t[i]);
+        EACH none[i] = sl_vector_less(bound, t[i]);
+        EACH t[i] = sl_vector_min(bound, t[i]);
         EACH r[i] = sl_vector_fraction(t[i]);
         EACH p[i] = sl_vector_set(0x1.e974fcp-10f);
 #pragma GCC unroll 5
         for (int k = 0; k < 5; k++)
                 EACH p[i] = sl_vector_fma(p[i], r[i], sl_vector_set(factors[k]));
         EACH p[i] = sl_vector_add(sl_vector_set(1.0f), sl_vector_scale(p[i], t[i]));
-        EACH t[i] = sl_vector_reciprocal(p[i]);
+        EACH t[i] = sl_vector_where(none[i], sl_vector_zero(), sl_vector_reciprocal(p[i]));
 }
 
 /*

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define ROW 1024 /* of a pass: with its halves in the L1 cache */
+
 static bool set_activation(const struct sl_epilogue *e, struct sl_cpu_epilogue *epilogue)
 {
         switch (e->activation) {
@@ -30,6 +32,23 @@ static bool set_activation(const struct sl_epilogue *e, struct sl_cpu_epilogue *
         default:
                 return false;
         }
+}
+
+SL_CPU_CLONES static void clip(int64_t n, float *y, float least, float most)
+{
+        for (int64_t i = 0; i < n; i++) {
+                float risen = y[i] < least ? least : y[i];
+
+                y[i] = risen > most ? most : risen;
+        }
+}
+
+void sl_cpu_epilogue_pass(const struct sl_cpu_epilogue *epilogue, float *data, int64_t n)
+{
+        if (epilogue->least > -INFINITY || epilogue->most < INFINITY)
+                clip(n, data, epilogue->least, epilogue->most);
+        for (int64_t i = 0; i < n && epilogue->activation; i += ROW)
+                sl_cpu_epilogue_activate(epilogue, data + i, 0, 1, n - i < ROW ? n - i : ROW);
 }
 
 bool sl_cpu_epilogue_plan(const struct sl_node_desc *node, struct sl_cpu_epilogue *ret_epilogue)

@@ -28,6 +28,9 @@ SL_TILES(void, sl_cpu_epilogue_activate,
         (const struct sl_cpu_epilogue *epilogue, float *data, int64_t stride, int64_t rows, int64_t columns),
         (epilogue, data, stride, rows, columns))
 
-/* The same over @n elements of bfloat16, in float32 and rounded. */
+/* All of the epilogue but its residual over @n elements; with an activation on processors with AVX2 alone. A NaN stays one. */
+void sl_cpu_epilogue_pass(const struct sl_cpu_epilogue *epilogue, float *data, int64_t n);
+
+/* epilogue->activation over @n elements of bfloat16, in float32 and rounded. */
 SL_TILES(void, sl_cpu_epilogue_activate_bf16, (const struct sl_cpu_epilogue *epilogue, uint16_t *data, int64_t n),
         (epilogue, data, n))

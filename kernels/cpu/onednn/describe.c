@@ -87,17 +87,28 @@ bool sl_describe_activation(const struct sl_node_desc *node, struct sl_cpu_call 
         return add_function(call, functions[e->activation], e->activation == SL_ACT_RELU ? 0.0f : e->act_a, e->act_b);
 }
 
-/* oneDNN's functions that are polynomials take longer in bfloat16 than the own ones in a pass of their own (README.md, Parts). */
+/*
+ * Of float32 the functions in which oneDNN loses a NaN, or takes -infinity for a number. Of bfloat16 those that are polynomials,
+ * which take longer than the own ones in a pass of their own (README.md, Parts).
+ */
+static bool is_own_function(uint32_t dtype, uint32_t activation)
+{
+        bool is_clip = activation == SL_ACT_RELU || activation == SL_ACT_CLIP;
+
+        if (dtype == SL_DTYPE_F32)
+                return is_clip || (activation == SL_ACT_SWISH && sl_cpu_has_avx2());
+        return dtype == SL_DTYPE_BF16 && !is_clip && activation != SL_ACT_LEAKY_RELU && sl_cpu_has_avx2();
+}
+
 static bool is_computed_behind(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
-        struct sl_epilogue function = {.activation = node->epilogue.activation, .act_a = node->epilogue.act_a};
-        struct sl_node_desc alone = {.epilogue = function};
-        struct sl_cpu_epilogue behind;
+        struct sl_node_desc alone = {.epilogue = node->epilogue};
 
-        if (node->outputs[0].dtype != SL_DTYPE_BF16 || !sl_cpu_has_avx2() || function.activation == SL_ACT_LEAKY_RELU ||
-                !sl_cpu_epilogue_plan(&alone, &behind) || behind.activation == SL_ACT_NONE)
+        alone.epilogue.has_residual = 0;
+        if (node->epilogue.activation == SL_ACT_NONE || !is_own_function(node->outputs[0].dtype, node->epilogue.activation) ||
+                !sl_cpu_epilogue_plan(&alone, &call->spec.behind))
                 return false;
-        call->spec.behind = behind;
+        call->spec.has_behind = true;
         return true;
 }
 

@@ -43,6 +43,9 @@ bool sl_cpu_describe_function(const struct sl_node_desc *node, struct sl_cpu_cal
 
         if (!sl_cpu_is_real(x) || y->dtype != x->dtype || !sl_cpu_same_place(x, y) || !elements)
                 return false;
+        /* Of a subnormal it takes the logarithm of the least normal number. */
+        if (node->op == SL_OP_LOG && sl_cpu_is_f32(x))
+                return false;
         call->spec.kind = SL_PRIMITIVE_FUNCTION;
         call->spec.source = sl_describe_dense(x->dtype, 1, &elements);
         call->spec.result = call->spec.source;
@@ -56,6 +59,9 @@ bool sl_cpu_describe_response(const struct sl_node_desc *node, struct sl_cpu_cal
         int64_t size = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0);
 
         if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || !sl_cpu_same_place(x, y) || sl_cpu_is_empty(x) || x->shape.rank != 4)
+                return false;
+        /* Its sum over the channels of PLAIN takes away what leaves the window: a NaN stays in it. */
+        if (x->layout == SL_LAYOUT_PLAIN)
                 return false;
         if (size < 1 || size > INT32_MAX || size % 2 == 0)
                 return false;

@@ -60,13 +60,13 @@ static uint32_t pool_kind(const struct sl_node_desc *node, bool counted)
         return counted ? SL_PRIMITIVE_POOL_AVERAGE_PADDED : SL_PRIMITIVE_POOL_AVERAGE;
 }
 
-/* Bytes have a greatest one, but a mean only where somebody says what they stand for. */
+/* The greatest of bytes, of which none is a NaN, which it loses; the mean of what is no byte. */
 static bool is_pooled(const struct sl_node_desc *node)
 {
         const struct sl_tensor *x = &node->inputs[0];
         bool takes_greatest = node->op == SL_OP_MAX_POOL || node->op == SL_OP_GLOBAL_MAX_POOL;
 
-        return x->dtype == node->outputs[0].dtype && (sl_cpu_is_real(x) || (takes_greatest && sl_cpu_is_byte(x)));
+        return x->dtype == node->outputs[0].dtype && (takes_greatest ? sl_cpu_is_byte(x) : sl_cpu_is_real(x));
 }
 
 static bool is_mean_of_many(const struct sl_node_desc *node)

@@ -22,6 +22,7 @@ struct sl_primitive {
         dnnl_stream_t stream;
         dnnl_primitive_t primitive;
         size_t scratch_bytes;
+        bool has_behind, is_narrow;
         struct sl_cpu_epilogue behind;
         int64_t elements; /* of the result */
         int n_arguments;
@@ -585,6 +586,8 @@ int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packe
                 sl_primitive_free(p);
                 return explain(status, packed, error);
         }
+        p->has_behind = spec->has_behind;
+        p->is_narrow = spec->result.dtype == SL_DTYPE_BF16;
         p->behind = spec->behind;
         p->elements = count_elements(&spec->result);
         *ret_primitive = p;
@@ -641,8 +644,10 @@ int sl_primitive_run(struct sl_primitive *p, void *const pointers[SL_ARGUMENT_CO
                         return -EIO;
         if (dnnl_primitive_execute(p->primitive, p->stream, p->n_arguments, p->arguments) != dnnl_success)
                 return -EIO;
-        if (p->behind.activation)
+        if (p->has_behind && p->is_narrow)
                 sl_cpu_epilogue_activate_bf16(&p->behind, pointers[SL_ARGUMENT_RESULT], p->elements);
+        else if (p->has_behind)
+                sl_cpu_epilogue_pass(&p->behind, pointers[SL_ARGUMENT_RESULT], p->elements);
         return 0;
 }
 

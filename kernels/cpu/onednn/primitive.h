@@ -97,7 +97,8 @@ struct sl_primitive_spec {
         float a, b;
         uint32_t n_steps;
         struct sl_primitive_step steps[SL_PRIMITIVE_STEPS_MAX];
-        struct sl_cpu_epilogue behind; /* if it has an activation: of a bfloat16 result, which is dense, by own code */
+        bool has_behind;
+        struct sl_cpu_epilogue behind; /* if it has one: over the result, which is dense, by own code */
 };
 
 /*

@@ -4,11 +4,12 @@
 
 #include "cpu/base/operator.h"
 
-extern const struct sl_cpu_loop sl_cpu_reduce;   /* GlobalAveragePool too */
-extern const struct sl_cpu_loop sl_cpu_max_pool; /* channels-last */
+extern const struct sl_cpu_loop sl_cpu_reduce;   /* GlobalAveragePool and GlobalMaxPool too */
+extern const struct sl_cpu_loop sl_cpu_max_pool; /* GlobalMaxPool too, of other types than float32 */
 extern const struct sl_cpu_loop sl_cpu_average;  /* AveragePool, of windows for which this holds: */
 bool sl_cpu_averages_many(const struct sl_node_desc *node);
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* LogSoftmax, too */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization, of a Concat too: per channel */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization, GroupNormalization: per row */
+extern const struct sl_cpu_loop sl_cpu_response; /* LRN of PLAIN */
 extern const struct sl_cpu_loop sl_cpu_top_k;

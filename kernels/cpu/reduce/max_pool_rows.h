@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of max_pool.c for one type of elements, which includes it once for each: POOL_TYPE, POOL_NAME(name), and POOL_FEW, how
- * many fill a vector.
+ * The text of max_pool.c for one type of elements, which includes it once for each: POOL_TYPE, POOL_NAME(name), POOL_GREATER(a, b),
+ * and POOL_FEW, how many fill a vector.
  */
 
 /* The greatest of @n rows of @length elements, @step apart. */
@@ -14,14 +14,14 @@ SL_CPU_CLONES static void POOL_NAME(join)(
                 memcpy(y, x, (size_t)length * sizeof(*y));
         else
                 for (int64_t i = 0; i < length; i++)
-                        y[i] = x[i] > x[step + i] ? x[i] : x[step + i];
+                        y[i] = POOL_GREATER(x[i], x[step + i]);
         for (; done < n; done += 2) {
                 const POOL_TYPE *a = x + done * step, *b = a + step;
 
                 for (int64_t i = 0; i < length; i++) {
-                        POOL_TYPE greater = a[i] > b[i] ? a[i] : b[i];
+                        POOL_TYPE greater = POOL_GREATER(a[i], b[i]);
 
-                        y[i] = greater > y[i] ? greater : y[i];
+                        y[i] = POOL_GREATER(greater, y[i]);
                 }
         }
 }
@@ -32,9 +32,9 @@ SL_CPU_CLONES static void POOL_NAME(join_three)(int64_t length, const POOL_TYPE 
         const POOL_TYPE *b = x + step, *c = b + step;
 
         for (int64_t i = 0; i < length; i++) {
-                POOL_TYPE greater = x[i] > b[i] ? x[i] : b[i];
+                POOL_TYPE greater = POOL_GREATER(x[i], b[i]);
 
-                y[i] = greater > c[i] ? greater : c[i];
+                y[i] = POOL_GREATER(greater, c[i]);
         }
 }
 
@@ -48,11 +48,23 @@ static void POOL_NAME(join_rows)(int64_t length, int64_t n, const POOL_TYPE *x, 
 
 static void POOL_NAME(pool_pixel)(const struct max_pool *p, const POOL_TYPE *joined, int64_t column, POOL_TYPE *y)
 {
-        int64_t first, n = inside(p, 1, column, p->width, &first);
+        struct taps across = taps_of(p, WIDTH, column);
 
         POOL_NAME(join_rows)
-        (p->channels, n, joined + (column * p->stride[1] - p->pad[1] + first * p->dilation[1]) * p->channels,
-                p->dilation[1] * p->channels, y + column * p->channels);
+        (p->channels, across.n, joined + across.first * p->channels, p->dilation[WIDTH] * p->channels, y + column * p->channels);
+}
+
+/* Of one channel, from @column on as far as there are windows. Return: the last of them. */
+static int64_t POOL_NAME(pick)(const struct max_pool *p, const POOL_TYPE *all, int64_t windows, int64_t column, POOL_TYPE *y)
+{
+        int64_t step = p->stride[WIDTH], left = column * step - p->pad[WIDTH], n = (windows - 1 - left) / step + 1;
+
+        n = n < p->out[WIDTH] - column ? n : p->out[WIDTH] - column;
+        for (int64_t i = 0; i < n && step != 1; i++)
+                y[column + i] = all[left + i * step];
+        if (step == 1)
+                memcpy(y + column, all + left, (size_t)n * sizeof(*y));
+        return column + n - 1;
 }
 
 /*
@@ -61,16 +73,18 @@ static void POOL_NAME(pool_pixel)(const struct max_pool *p, const POOL_TYPE *joi
  */
 static void POOL_NAME(pool_few)(const struct max_pool *p, const POOL_TYPE *joined, POOL_TYPE *all, POOL_TYPE *y)
 {
-        int64_t windows = p->width - (p->kernel[1] - 1) * p->dilation[1], c = p->channels;
+        int64_t windows = p->width - (p->kernel[WIDTH] - 1) * p->dilation[WIDTH], c = p->channels;
 
         if (windows > 0)
-                POOL_NAME(join_rows)(windows * c, p->kernel[1], joined, p->dilation[1] * c, all);
-        for (int64_t column = 0; column < p->columns; column++) {
-                int64_t left = column * p->stride[1] - p->pad[1];
+                POOL_NAME(join_rows)(windows * c, p->kernel[WIDTH], joined, p->dilation[WIDTH] * c, all);
+        for (int64_t column = 0; column < p->out[WIDTH]; column++) {
+                int64_t left = column * p->stride[WIDTH] - p->pad[WIDTH];
 
                 if (left < 0 || left >= windows)
                         POOL_NAME(pool_pixel)(p, joined, column, y);
-                else if (column * c + POOL_FEW <= p->columns * c)
+                else if (c == 1)
+                        column = POOL_NAME(pick)(p, all, windows, column, y);
+                else if (column * c + POOL_FEW <= p->out[WIDTH] * c)
                         memcpy(y + column * c, all + left * c, POOL_FEW * sizeof(*y));
                 else
                         memcpy(y + column * c, all + left * c, (size_t)c * sizeof(*y));
@@ -79,28 +93,34 @@ static void POOL_NAME(pool_few)(const struct max_pool *p, const POOL_TYPE *joine
 
 static void POOL_NAME(pool_row)(const struct max_pool *p, const POOL_TYPE *image, int64_t row, POOL_TYPE *joined, POOL_TYPE *y)
 {
-        int64_t length = p->width * p->channels, first, n = inside(p, 0, row, p->height, &first);
-        int64_t top = row * p->stride[0] - p->pad[0] + first * p->dilation[0];
+        int64_t length = p->width * p->channels;
+        struct taps deep = taps_of(p, DEPTH, row / p->out[HEIGHT]), down = taps_of(p, HEIGHT, row % p->out[HEIGHT]);
+        POOL_TYPE *slices = deep.n > 1 ? joined + 2 * length + POOL_FEW : joined;
 
-        POOL_NAME(join_rows)(length, n, image + top * length, p->dilation[0] * length, joined);
+        for (int64_t z = 0; z < deep.n; z++)
+                POOL_NAME(join_rows)
+                (length, down.n, image + ((deep.first + z * p->dilation[DEPTH]) * p->in[HEIGHT] + down.first) * length,
+                        p->dilation[HEIGHT] * length, slices + z * length);
+        if (deep.n > 1)
+                POOL_NAME(join_rows)(length, deep.n, slices, length, joined);
         if (p->channels < POOL_FEW) {
                 POOL_NAME(pool_few)(p, joined, joined + length, y);
                 return;
         }
-        for (int64_t column = 0; column < p->columns; column++)
+        for (int64_t column = 0; column < p->out[WIDTH]; column++)
                 POOL_NAME(pool_pixel)(p, joined, column, y);
 }
 
-static void POOL_NAME(pool)(const struct max_pool *p, const struct sl_binding *binding)
+static void POOL_NAME(pool)(const struct max_pool *p, const struct sl_binding *binding, int64_t i)
 {
-        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, p->batch * p->rows);
+        const POOL_TYPE *image =
+                (const POOL_TYPE *)binding->inputs[0] + i / p->rows * p->in[DEPTH] * p->in[HEIGHT] * p->width * p->channels;
 
-        for (int64_t i = rows.first; i < rows.end; i++)
-                POOL_NAME(pool_row)
-                (p, (const POOL_TYPE *)binding->inputs[0] + i / p->rows * p->height * p->width * p->channels, i % p->rows,
-                        binding->scratch, (POOL_TYPE *)binding->outputs[0] + i * p->columns * p->channels);
+        POOL_NAME(pool_row)
+        (p, image, i % p->rows, binding->scratch, (POOL_TYPE *)binding->outputs[0] + i * p->out[WIDTH] * p->channels);
 }
 
 #undef POOL_TYPE
 #undef POOL_NAME
+#undef POOL_GREATER
 #undef POOL_FEW

@@ -2,8 +2,8 @@
 /*
  * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
  * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises. CHANNELS_LAST is read when
- * all pixels of a channel go: then the channels are the inner elements. A GlobalAveragePool is the mean over the pixels, in either
- * layout; oneDNN would add them up one after the other.
+ * all pixels of a channel go: then the channels are the inner elements. A GlobalAveragePool is the mean over the pixels, a
+ * GlobalMaxPool their greatest, in either layout; oneDNN would add them up one after the other, and lose a NaN.
  */
 #include "shape/reduce.h"
 #include "cpu/base/rows.h"
@@ -53,13 +53,13 @@ static bool split_pixels(const struct sl_shape *shape, uint32_t mask, struct red
         return mask == ((1u << shape->rank) - 1u - 3u);
 }
 
-static bool plan_pool(const struct sl_tensor *x, const struct sl_tensor *y, struct reduce *r)
+static bool plan_pool(uint32_t op, const struct sl_tensor *x, const struct sl_tensor *y, struct reduce *r)
 {
         uint32_t pixels = (1u << x->shape.rank) - 1u - 3u;
 
         if (x->shape.rank < 3 || !sl_cpu_same_layout(x, y))
                 return false;
-        r->op = SL_OP_REDUCE_MEAN;
+        r->op = op == SL_OP_GLOBAL_MAX_POOL ? SL_OP_REDUCE_MAX : SL_OP_REDUCE_MEAN;
         return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, pixels, r) : split_pixels(&x->shape, pixels, r);
 }
 
@@ -72,8 +72,8 @@ static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_
         (void)sizes;
         if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || sl_cpu_is_empty(x))
                 return false;
-        if (node->op == SL_OP_GLOBAL_AVERAGE_POOL)
-                return plan_pool(x, y, r);
+        if (node->op == SL_OP_GLOBAL_AVERAGE_POOL || node->op == SL_OP_GLOBAL_MAX_POOL)
+                return plan_pool(node->op, x, y, r);
         if (y->layout != SL_LAYOUT_PLAIN || sl_reduced_axes(node, &mask, NULL))
                 return false;
         r->op = node->op;
@@ -190,5 +190,9 @@ static bool reduce_reach(const void *state, const struct sl_part *part, uint32_t
         return sl_reach_columns(part, SL_FLAT_UNIT * (int64_t)sizeof(float), row_bytes, r->outer * count, ret_reach);
 }
 
-const struct sl_cpu_loop sl_cpu_reduce = {
-        .state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run, .units = reduce_units, .reach = reduce_reach};
+const struct sl_cpu_loop sl_cpu_reduce = {.state_bytes = sizeof(struct reduce),
+        .plan = reduce_plan,
+        .run = reduce_run,
+        .units = reduce_units,
+        .reach = reduce_reach,
+        .instead = &sl_cpu_max_pool}; /* of GlobalMaxPool */

@@ -41,34 +41,34 @@ static bool top_k_plan(const struct sl_node_desc *node, void *state, struct sl_c
         return s->k > 0 && s->k <= s->size;
 }
 
-/* Whether @a is the better of the two; the smallest are found as the largest of what is negated. */
-static bool better(struct item a, struct item b)
+/*
+ * Whether @a is the better of the two; the smallest are found as the largest of what is negated, but a NaN is the last of them,
+ * behind infinity.
+ */
+static bool better(bool largest, struct item a, struct item b)
 {
         if (a.value != b.value && !(isnan(a.value) && isnan(b.value)))
-                return isnan(a.value) || a.value > b.value;
+                return isnan(a.value) ? largest : isnan(b.value) ? !largest : a.value > b.value;
         return a.index < b.index;
 }
 
-static void sink(struct item *heap, int64_t n, int64_t at)
+static void sink(bool largest, struct item *heap, int64_t n, int64_t at)
 {
         struct item item = heap[at];
 
         for (int64_t child; (child = 2 * at + 1) < n; at = child) {
-                if (child + 1 < n && better(heap[child], heap[child + 1]))
+                if (child + 1 < n && better(largest, heap[child], heap[child + 1]))
                         child++;
-                if (!better(item, heap[child]))
+                if (!better(largest, item, heap[child]))
                         break;
                 heap[at] = heap[child];
         }
         heap[at] = item;
 }
 
-/* A NaN must stay the largest, so that of the smallest is the smallest of all when negated: it is made so. */
 static float key_of(const struct top_k *s, float x)
 {
-        if (s->largest)
-                return x;
-        return isnan(x) ? -INFINITY : -x;
+        return s->largest ? x : -x;
 }
 
 static void choose(const struct top_k *s, const float *x, struct item *heap)
@@ -76,21 +76,21 @@ static void choose(const struct top_k *s, const float *x, struct item *heap)
         for (int64_t i = 0; i < s->k; i++)
                 heap[i] = (struct item){key_of(s, x[i * s->inner]), i};
         for (int64_t i = s->k / 2; i-- > 0;)
-                sink(heap, s->k, i);
+                sink(s->largest, heap, s->k, i);
         for (int64_t i = s->k; i < s->size; i++) {
                 struct item item = {key_of(s, x[i * s->inner]), i};
 
-                if (item.value <= heap[0].value || !better(item, heap[0]))
+                if (item.value <= heap[0].value || !better(s->largest, item, heap[0]))
                         continue;
                 heap[0] = item;
-                sink(heap, s->k, 0);
+                sink(s->largest, heap, s->k, 0);
         }
         for (int64_t i = s->k - 1; i > 0; i--) {
                 struct item worst = heap[0];
 
                 heap[0] = heap[i];
                 heap[i] = worst;
-                sink(heap, i, 0);
+                sink(s->largest, heap, i, 0);
         }
 }
 

@@ -13,15 +13,12 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 import starling
-from starling import arena
-from world import WorldCase
-
-
-def counting(rows, columns=4):
-    return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+from starling import arena, loops
+from world import WorldCase, counting
 
 
 def used_bytes(client):
@@ -455,9 +452,7 @@ class Futures(WorldCase):
         self.runtime.go_on()
         done, pending = concurrent.futures.wait(futures, 30)
         self.assertFalse(pending)
-        for thread in threading.enumerate():
-            if thread.name == "starling-reaper":
-                thread.join(30)
+        self.client.close()  # waits for the callback's
         with self.assertRaisesRegex(starling.RuntimeGone, "closed"):
             self.client.infer("echo", counting(1))
 
@@ -543,6 +538,18 @@ class Asyncio(WorldCase):
         for _ in range(3):
             asyncio.run(main())
         self.assertEqual(len(self.client._loops), 0)
+
+    def test_what_waits_for_room_costs_nothing_until_there_is_some(self):
+        tries, put = [], loops.LoopLine._put
+        n = 2000
+
+        async def main():
+            await asyncio.gather(*(self.client.infer_async("echo", x) for _ in range(n)))
+
+        x = self.client.array(counting(1))
+        with unittest.mock.patch.object(loops.LoopLine, "_put", lambda *a: tries.append(1) or put(*a)):
+            asyncio.run(main())
+        self.assertLess(len(tries), 4 * n)
 
     def test_failures_are_raised_where_they_are_awaited(self):
         async def main():

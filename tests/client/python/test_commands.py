@@ -107,6 +107,21 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(text, done.stderr)
 
+    def test_a_repository_says_which_models_it_has(self):
+        self.write("one/net/1/model.onnx", models.fixed())
+        self.write("two/a/1/model.onnx", models.fixed())
+        self.write("two/b/1/model.onnx", models.fixed())
+        self.write("file/c.onnx", models.fixed())
+        for repository, model, words in (("one", "one/net", "its model is"), ("two", "two/a", "give one of its 2 models, as"), ("file", None, None)):
+            for command in ("inspect", "profile"):
+                path = os.path.join(self.folder, repository)
+                done = self.run_command(command, path)
+                if model is None:  # a folder with one file is that model
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                else:
+                    expected = f"starling {command}: {path}: a repository; {words} {os.path.join(self.folder, model)}\n"
+                    self.assertEqual((done.returncode, done.stderr), (1, expected))
+
     def bench(self, name, socket):
         """A busy machine may have no time for any request in the shortest time."""
         command = ("bench", "model", name, "--runtime", socket, "--warmup", "0", "--json", *SHAPES.get(name, []))

@@ -15,6 +15,10 @@ import numpy as np
 import starling
 
 
+def counting(rows, columns=4):
+    return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+
+
 class FakeRuntime:
     """$STARLING_FAKE_RUNTIME on a socket in a folder of its own."""
 

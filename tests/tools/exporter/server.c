@@ -347,7 +347,7 @@ Test(exporter_server, what_it_cannot_do_is_said_in_one_line)
                 {"example.org:80", "\"example.org:80\""}, {"::1:80", "\"::1:80\""}, {"[::1:80", "wants"}, {":80", "wants"},
                 {"", "wants"}, {"[]:80", "wants"}};
         const char *many[24] = {"starling", "exporter"};
-        char names[17][8];
+        char names[17][16];
 
         for (size_t i = 0; i < LENGTH(rows); i++)
                 expect_usage_error((const char *[]){"starling", "exporter", "--listen", rows[i].address, NULL}, rows[i].wanted);
