@@ -345,11 +345,22 @@ class Runtime {
     this.find(".window").textContent = seconds ? `Percentiles are of the last ${age(seconds)}, from a request's arrival to its completion.${out}` : out;
   }
 
+  /** Of a name: requests that wait for their turn, and segments that wait for a worker. */
   showQueues(stats) {
-    const rows = stats.queues.filter((queue) => queue.model !== "(others)").sort((a, b) => b.depth - a.depth || byName(a.model, b.model) || byName(a.kind, b.kind))
-      .slice(0, 40).map((queue) => el("tr", {}, heading(queue.model, el("small", {}, queue.kind)), count(queue.depth), count(queue.samples),
-        queue.oldest_ns ? time(Math.max(0, stats.taken_ns - queue.oldest_ns)) : cell("–", "zero")));
-    fill(this.find(".queues"), rows, 4, "No queue.");
+    const waiting = new Map();
+    for (const queue of stats.queues) {
+      if (queue.model === "(others)") continue;
+      const one = waiting.get(queue.model) || { requests: 0, segments: 0, samples: 0, oldest_ns: 0 };
+      one[queue.kind] += queue.depth;
+      one.samples += queue.samples;
+      if (queue.oldest_ns && (!one.oldest_ns || queue.oldest_ns < one.oldest_ns)) one.oldest_ns = queue.oldest_ns;
+      waiting.set(queue.model, one);
+    }
+    const depth = (one) => one.requests + one.segments;
+    const rows = [...waiting].sort(([a, x], [b, y]) => depth(y) - depth(x) || byName(a, b)).slice(0, 40).map(([name, one]) =>
+      el("tr", {}, heading(name), count(one.requests), count(one.segments), count(one.samples),
+        one.oldest_ns ? time(Math.max(0, stats.taken_ns - one.oldest_ns)) : cell("–", "zero")));
+    fill(this.find(".queues"), rows, 5, "No queue.");
   }
 
   showRefusals(stats) {
