@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define GUESS_BYTES   65536u /* of outputs whose size only the model knows */
-#define NS_PER_SECOND 1e9
-#define PLAIN_SECONDS 1e9 /* time-outs below it cannot overflow */
+#define GUESS_BYTES     65536u /* of outputs whose size only the model knows */
+#define NS_PER_SECOND   1e9
+#define REASON_STOPPING 2   /* as in starling.errors */
+#define PLAIN_SECONDS   1e9 /* time-outs below it cannot overflow */
 
 /* ---- what is given, in the order of the model ---- */
 
@@ -468,8 +469,10 @@ static PyObject *raise_failure(struct call *call)
         PyObject *whole = words ? PyUnicode_FromFormat("model \"%U\": %U", call->handle->name, words) : NULL;
         const char *utf8 = whole ? PyUnicode_AsUTF8AndSize(whole, NULL) : NULL;
 
+        bool stops = completion->status == -ECANCELED && completion->reason.code == REASON_STOPPING;
+
         if (utf8)
-                sl_raise(call->state, completion->status, utf8, completion->bytes_needed);
+                sl_raise(call->state, stops ? -ESHUTDOWN : completion->status, utf8, completion->bytes_needed);
         Py_XDECREF(words);
         Py_XDECREF(whole);
         return NULL;
@@ -640,6 +643,12 @@ static PyObject *call_get_times(PyObject *self, void *unused)
                 (unsigned long long)done->combining_ns);
 }
 
+static PyObject *call_get_model(PyObject *self, void *unused)
+{
+        (void)unused;
+        return Py_NewRef((PyObject *)((struct call *)self)->handle);
+}
+
 static PyObject *call_result(PyObject *self, PyObject *unused)
 {
         (void)unused;
@@ -670,6 +679,7 @@ static PyMethodDef call_methods[] = {
 };
 
 static PyGetSetDef call_properties[] = {
+        {"model", call_get_model, NULL, "the Model", NULL},
         {"times", call_get_times, NULL, "starling.request.Times, None before it is done.", NULL},
         {NULL, NULL, NULL, NULL, NULL},
 };

@@ -20,16 +20,19 @@ from .errors import (
     Forked,
     InvalidRequest,
     ModelFailed,
+    NoRuntime,
     NotFound,
     OutOfMemory,
     QuotaExceeded,
     RuntimeGone,
+    RuntimeStops,
     Stale,
     StarlingError,
     TooSmall,
 )
 from .futures import Future
 from .library import version
+from .request import Times
 
 __version__ = "0.1.0"
 
@@ -44,13 +47,16 @@ __all__ = [
     "InvalidRequest",
     "Model",
     "ModelFailed",
+    "NoRuntime",
     "NotFound",
     "OutOfMemory",
     "Port",
     "QuotaExceeded",
     "RuntimeGone",
+    "RuntimeStops",
     "Stale",
     "StarlingError",
+    "Times",
     "TooSmall",
     "version",
 ]

@@ -8,7 +8,7 @@ import ctypes
 import errno
 
 from . import arena, request
-from .errors import error_of
+from .errors import error_of, status_of
 from .library import Request, Tensor
 
 _GUESS_BYTES = 65536  # for outputs whose size only the model knows
@@ -100,7 +100,8 @@ class Call:
         if completion.status < 0:
             self.model.stale |= completion.status == -errno.ESTALE
             words = self._core.library.reason(completion)
-            raise error_of(completion.status, f'model "{self.model.name}": {words}', completion.bytes_needed)
+            status = status_of(completion.status, completion.reason.code)
+            raise error_of(status, f'model "{self.model.name}": {words}', completion.bytes_needed)
         arrays = self._outputs
         if completion.n_outputs == len(arrays):
             shapes = completion.outputs[: len(arrays)]

@@ -13,11 +13,11 @@ from collections import namedtuple
 import numpy as np
 
 from . import arena, form, library
-from .errors import CLOSED, TooSmall, error_of
-from .futures import Reaper
+from .errors import CLOSED, TooSmall, connection_error_of, error_of, unpicklable
+from .futures import Future, Reaper
 from .gate import Lease
 from .loops import LoopLine
-from .request import field
+from .request import NoSamples, Selection, field, without_samples
 
 #: One line of a listing: `state` is "loading", "ready", "draining" or "failed".
 Entry = namedtuple("Entry", "name version state ensemble")
@@ -43,6 +43,9 @@ class Port:
 
 class Model(form.Handle):
     """A model as it was when it was looked up; from Client.model()."""
+
+    NOT_PICKLED = "it belongs to a client of this process; pass its name, and look it up there with model()"
+    __reduce_ex__ = unpicklable
 
     def __init__(self, core, handle):
         info = library.load().model_describe(handle).contents
@@ -110,6 +113,9 @@ class Client:
     library waits. After a fork the child's copy raises Forked: make a client there.
     """
 
+    NOT_PICKLED = "it is a connection of this process; make one in the other"
+    __reduce_ex__ = unpicklable
+
     def __init__(
         self,
         runtime=None,
@@ -124,6 +130,7 @@ class Client:
     ):
         self._library = library.load()
         self._pid = os.getpid()
+        self._shown = f"{runtime or 'starling'!r}, role={role!r}"
         self._closed = True  # until there is something to close
         if role not in library.ROLES:
             raise ValueError(f"role is {role!r}, wants one of {sorted(library.ROLES)}")
@@ -140,7 +147,7 @@ class Client:
         handle, error = ctypes.c_void_p(), library.Error()
         status = self._library.connect(ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
-            raise error_of(status, error.text.decode(errors="replace"))
+            raise connection_error_of(status, error.text.decode(errors="replace"))
         self._core = form.Core(self._library, handle.value)
         self._gate = form.Gate()
         self._models = {}
@@ -199,6 +206,9 @@ class Client:
                 loop.call_soon_threadsafe(line.end)
         self._gate.alone(lambda: self._library.disconnect(self._core.handle))
 
+    def __repr__(self):
+        return f"Client({self._shown}{', closed' if self._closed else ''})"
+
     def __enter__(self):
         return self
 
@@ -216,7 +226,7 @@ class Client:
         arguments = self._core.handle, _nanoseconds(timeout), ctypes.byref(error)
         status = self._gate.alone(lambda: self._library.reconnect(*arguments))
         if status < 0:
-            raise error_of(status, error.text.decode(errors="replace"))
+            raise connection_error_of(status, error.text.decode(errors="replace"))
         with self._lock:
             self._retired.extend(self._models.values())
             self._models.clear()
@@ -296,22 +306,46 @@ class Client:
         model     a name or a Model
         inputs    one array, or for several inputs a dict by name or a sequence in order. Arrays of the arena (see empty())
                   are used where they are, others are copied into it
-        outputs   arrays of the arena to write to, in the same forms; made when None
+        outputs   arrays of the arena to write to, in the same forms; made when None. Or names of those that are wanted: ["d"];
+                  the memory of the others goes back at once
         timeout   seconds until the request expires; priority 0 to 3, 0 goes first; session 0, as sequences are not served
 
-        Returns the output as an array of the arena, or a dict by name when there are several.
+        Returns the output as an array of the arena, or a dict by name when there are several. A batch of 0 samples has outputs of 0 rows.
         """
         if self._loops:
             self._check()
             self._retire_loops()
-        if self._reaper and self._lines_max == 1:
-            return self._reaper.infer(self._call(model, inputs, outputs, timeout, priority, session))
-        return self._pool.infer(self, model, inputs, outputs, timeout, priority, session)
+        if outputs is not None and Selection.is_one(outputs):
+            return self._selection(model, outputs).of(self._infer(model, inputs, None, timeout, priority, session))
+        return self._infer(model, inputs, outputs, timeout, priority, session)
+
+    def _infer(self, model, inputs, outputs, timeout, priority, session):
+        try:
+            if self._reaper and self._lines_max == 1:
+                return self._reaper.infer(self._call(model, inputs, outputs, timeout, priority, session))
+            return self._pool.infer(self, model, inputs, outputs, timeout, priority, session)
+        except NoSamples:
+            return self._without_samples(model, inputs, outputs)
+
+    def _selection(self, model, names):
+        self._check()
+        return Selection(model if isinstance(model, Model) else self.model(model), names)
+
+    def _without_samples(self, model, inputs, outputs):
+        model = model if isinstance(model, Model) else self.model(model)
+        with self._gate:
+            return without_samples(self._core, model, inputs, outputs)
 
     def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """As infer(), but returns a Future at once; waits only while the queue pair is full."""
-        call = self._call(model, inputs, outputs, timeout, priority, session)
-        return (self._reaper or self._start_reaper()).submit(call)
+        selection = None
+        if outputs is not None and Selection.is_one(outputs):
+            selection, outputs = self._selection(model, outputs), None
+        try:
+            call = self._call(model, inputs, outputs, timeout, priority, session)
+        except NoSamples:
+            return Future.of_no_samples(self._without_samples(model, inputs, outputs), selection)
+        return (self._reaper or self._start_reaper()).submit(call, selection=selection)
 
     def _start_reaper(self):
         with self._starting:
@@ -331,7 +365,13 @@ class Client:
 
     async def infer_async(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
-        call = self._call(model, inputs, outputs, timeout, priority, session)
+        if outputs is not None and Selection.is_one(outputs):
+            selection = self._selection(model, outputs)
+            return selection.of(await self.infer_async(model, inputs, timeout=timeout, priority=priority, session=session))
+        try:
+            call = self._call(model, inputs, outputs, timeout, priority, session)
+        except NoSamples:
+            return self._without_samples(model, inputs, outputs)
         loop = asyncio.get_running_loop()
         if self._reaper and self._lines_max == 1:
             return await self._reaper.infer_async(call)

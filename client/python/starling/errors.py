@@ -5,6 +5,8 @@ import errno
 
 CLOSED = "the client is closed"
 
+_STOPPING = 2  # among the codes of reasons: the runtime is stopping
+
 
 class StarlingError(Exception):
     """Any failure that the library or the runtime reports."""
@@ -31,7 +33,7 @@ class Expired(StarlingError, TimeoutError):
 
 
 class Cancelled(StarlingError):
-    """The request was cancelled, or the runtime ends."""
+    """The request was cancelled."""
 
 
 class TooSmall(StarlingError, ValueError):
@@ -47,7 +49,7 @@ class ModelFailed(StarlingError):
 
 
 class NotFound(StarlingError, LookupError):
-    """No such model, or no such runtime."""
+    """No such model; NoRuntime is another class."""
 
 
 class OutOfMemory(StarlingError, MemoryError):
@@ -59,7 +61,15 @@ class QuotaExceeded(StarlingError, MemoryError):
 
 
 class RuntimeGone(StarlingError, ConnectionError):
-    """The runtime is gone: reconnect() or close()."""
+    """The runtime is gone, or goes: reconnect() or close(). Every call that meets a runtime that has ended or ends raises it."""
+
+
+class RuntimeStops(RuntimeGone, Cancelled):
+    """The runtime ends, and computes no more."""
+
+
+class NoRuntime(RuntimeGone, NotFound):
+    """No runtime of this name, for as long as one was waited for."""
 
 
 class Forked(StarlingError):
@@ -84,10 +94,27 @@ _CLASSES = {
     errno.ENOMEM: OutOfMemory,
     errno.EDQUOT: QuotaExceeded,
     errno.EPIPE: RuntimeGone,
+    errno.ESHUTDOWN: RuntimeStops,
     errno.ECHILD: Forked,
 }
+
+
+def status_of(status, code):
+    """Of a completion, with the code of its reason: what ends with the runtime is told from what its client cancelled."""
+    return -errno.ESHUTDOWN if status == -errno.ECANCELED and code == _STOPPING else status
 
 
 def error_of(status, text, bytes_needed=0):
     """The exception for a negative status."""
     return _CLASSES.get(-status, StarlingError)(status, text, bytes_needed)
+
+
+def connection_error_of(status, text):
+    """Of what attaches to a runtime."""
+    error = NoRuntime if -status in (errno.ENOENT, errno.ECONNREFUSED) else _CLASSES.get(-status, StarlingError)
+    return error(status, text)
+
+
+def unpicklable(self, _):
+    """__reduce_ex__ of what belongs to this process."""
+    raise TypeError(f"a {type(self).__name__} cannot be pickled: {type(self).NOT_PICKLED}")

@@ -17,23 +17,46 @@ import os
 import select
 import threading
 
-from .errors import CLOSED, Busy, StarlingError, TooSmall, error_of
+from .errors import CLOSED, Busy, Cancelled, RuntimeGone, StarlingError, TooSmall, error_of, unpicklable
 from .gate import Bell, Condition
+from .request import Times
 
 _WAIT_SLICE_S = 0.1
 _CLOSE_SLICE_NS = 100_000_000
 _CLOSE_TRIES = 50  # for a runtime that lives but does not answer
 
 
+class _NothingToCompute:
+    """The call of a request without samples."""
+
+    times = Times(0, 0, 0, 0)
+    model = None
+
+
 class Future(concurrent.futures.Future):
     """The result of Client.submit(). `times` is set when it is done."""
 
-    def __init__(self, reaper, call):
+    NOT_PICKLED = "its request belongs to a client of this process"
+    __reduce_ex__ = unpicklable
+
+    def __init__(self, reaper, call, selection=None):
         super().__init__()
         self._condition.__class__ = Condition
         self._settled = Bell()
         self._reaper = reaper
         self._call = call
+        self._selection = selection
+
+    @classmethod
+    def of_no_samples(cls, result, selection):
+        """One that is done."""
+        future = cls(None, _NothingToCompute)
+        future.set_result(result if selection is None else selection.of(result))
+        return future
+
+    def __repr__(self):
+        name = self._call.model.name if self._call.model else ""
+        return f'<Future of "{name}": {self._state.lower().replace("_and_notified", "")}>'
 
     def _wait(self, timeout):
         """Until it is done or the time is over, without the lock that the reaper needs."""
@@ -69,7 +92,8 @@ class Future(concurrent.futures.Future):
     def _outcome(self, completion):
         """What _settle() takes, read while the completion is valid."""
         try:
-            return self._call.result(completion), None
+            result = self._call.result(completion)
+            return (result if self._selection is None else self._selection.of(result)), None
         except Exception as error:
             return None, error
 
@@ -78,7 +102,7 @@ class Future(concurrent.futures.Future):
         try:
             if error is None:
                 self.set_result(result)
-            elif getattr(error, "status", None) == -errno.ECANCELED and super().cancel():
+            elif isinstance(error, Cancelled) and not isinstance(error, RuntimeGone) and super().cancel():
                 if self._state == concurrent.futures._base.CANCELLED:  # and nobody was told
                     self.set_running_or_notify_cancel()
             else:
@@ -144,9 +168,9 @@ class Reaper:
             self.start()
             return self._submit(call, future, wait)
 
-    def submit(self, call, wait=True):
+    def submit(self, call, wait=True, selection=None):
         """Waits while the queue pair is full, unless told not to; a callback does not."""
-        future = Future(self, call)
+        future = Future(self, call, selection)
         wait = wait and not self.is_own_thread()
         try:
             while not self._try_to_submit(call, future, wait):

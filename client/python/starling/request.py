@@ -10,7 +10,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from . import arena
+from . import arena, convert
 from .errors import InvalidRequest
 
 #: Nanoseconds: waiting in queues, waiting for a batch, computing, combining the members' predictions.
@@ -65,22 +65,88 @@ def _is_tensor_shape(shape):
     return len(shape) <= 8 and all(n < 2**32 for n in shape)
 
 
-def as_input(model, port, value):
-    """`value` as an array for `port`: converted when it is none, refused when its type or size is wrong. None for an input that is left
-    out."""
+class NoSamples(Exception):
+    """Of a request whose batch is empty: there is nothing to compute. Client gives its outputs, of which each has no rows."""
+
+
+def _is_empty_batch(port, shape):
+    """True of the shape that the port wants, but for 0 samples."""
+    axis = port.batch_axis
+    if port.shape is None or axis is None or len(shape) != len(port.shape) or shape[axis] != 0:
+        return False
+    return all(n == size or (size is None and n > 0) for i, (n, size) in enumerate(zip(shape, port.shape)) if i != axis)
+
+
+def _empty_batch(port, array):
+    """The array when it is an empty batch; an empty list is one of any shape."""
+    if array.shape == (0,) and port.shape is not None and port.batch_axis is not None:
+        return array.reshape([0 if i == port.batch_axis else size or 1 for i, size in enumerate(port.shape)])
+    return array if _is_empty_batch(port, array.shape) else None
+
+
+def checked(model, port, value):
+    """`value` as an array for `port`: converted where that changes no kind, refused when its type or size is wrong. May be empty. None for an
+    input that is left out."""
     if value is None and port.optional:
         return None
+    where = f'model "{model}": input "{port.name}"'
     if value is None:
-        raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {_wanted(port)}, got None')
-    array = np.asarray(value)
-    if isinstance(value, np.ndarray):
-        if not arena.suits(array.dtype, port.number):
-            raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {port.dtype}, got {array.dtype}')
-    else:
-        array = array.astype(port.dtype)
-    if array.size == 0 or not _is_tensor_shape(array.shape):
-        raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {_wanted(port)}, got {_dims(array.shape)}')
+        raise InvalidRequest(-errno.EINVAL, f"{where} wants {_wanted(port)}, got None")
+    array = convert.as_type(port, value, where)
+    if array.size == 0 and isinstance(value, (list, tuple, np.ndarray)):
+        empty = _empty_batch(port, array)
+        array = array if empty is None else empty
+    if (array.size == 0 and not _is_empty_batch(port, array.shape)) or not _is_tensor_shape(array.shape):
+        raise InvalidRequest(-errno.EINVAL, f"{where} wants {_wanted(port)}, got {_dims(array.shape)}")
     return array
+
+
+def as_input(model, port, value):
+    """As checked(); raises NoSamples when it is empty."""
+    array = checked(model, port, value)
+    if array is not None and array.size == 0:
+        raise NoSamples
+    return array
+
+
+def without_samples(core, model, inputs, outputs):
+    """The outputs of a request of 0 samples, as Client.infer() returns them. Every input that has a batch is empty."""
+    values = arrange(inputs, model.inputs, "input", model.name)
+    arrays = [checked(model.name, port, value) for port, value in zip(model.inputs, values)]
+    for port, array in zip(model.inputs, arrays):
+        if array is not None and port.batch_axis is not None and array.size:
+            n = array.shape[port.batch_axis]
+            raise InvalidRequest(-errno.EINVAL, f'model "{model.name}": input "{port.name}" has {n} samples, others have 0')
+    shapes = [tuple(0 if axis == port.batch_axis else size or 0 for axis, size in enumerate(port.shape or (0,))) for port in model.outputs]
+    if outputs is None:
+        results = [arena.empty(core, shape, port.dtype) for port, shape in zip(model.outputs, shapes)]
+    else:
+        given = arrange(outputs, model.outputs, "output", model.name)
+        results = [shaped(as_output(core, port, array), shape, 0) for port, array, shape in zip(model.outputs, given, shapes)]
+    return results[0] if len(results) == 1 else {port.name: array for port, array in zip(model.outputs, results)}
+
+
+class Selection:
+    """Of the outputs, by their names: outputs=["d"]."""
+
+    def __init__(self, model, names):
+        known = [port.name for port in model.outputs]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InvalidRequest(-errno.EINVAL, f'model "{model.name}": there is no output {_listed(unknown)}: outputs are {_listed(known)}')
+        self._names = list(dict.fromkeys(names))
+        self._all = known
+
+    @staticmethod
+    def is_one(outputs):
+        return isinstance(outputs, (list, tuple)) and len(outputs) > 0 and all(isinstance(name, str) for name in outputs)
+
+    def of(self, result):
+        """What infer() returns, without the others, whose memory goes back: one array, or a dict of several."""
+        if len(self._all) > 1:
+            result = {name: result[name] for name in self._names}
+            return result if len(result) > 1 else result[self._names[0]]
+        return result
 
 
 def placed(core, array):

@@ -232,12 +232,8 @@ class Infer(WorldCase):
     def test_mistakes_say_what_is_wanted(self):
         with self.assertRaisesRegex(starling.InvalidRequest, r"wants float32 \[N,4\], got float32 \[5,3\]"):
             self.client.infer("echo", counting(5, 3))
-        with self.assertRaisesRegex(starling.InvalidRequest, "wants float32, got float64"):
-            self.client.infer("echo", counting(5).astype(np.float64))
         with self.assertRaisesRegex(starling.InvalidRequest, "no dense, aligned array"):
             self.client.infer("echo", counting(5), outputs=counting(5))
-        with self.assertRaisesRegex(starling.InvalidRequest, r'input "x" wants float32 \[N,4\], got \[0,4\]'):
-            self.client.infer("echo", counting(0, 4))
         for nothing in (None, {"x": None}):
             with self.assertRaisesRegex(starling.InvalidRequest, r'model "echo": input "x" wants float32 \[N,4\], got None'):
                 self.client.infer("echo", nothing)
@@ -245,9 +241,8 @@ class Infer(WorldCase):
             self.client.infer("echo", {"b": counting(1), "a": counting(1)})
         with self.assertRaisesRegex(starling.InvalidRequest, 'model "echo": inputs are "x", got none'):
             self.client.infer("echo", {})
-        for names in ("y", ["y"]):
-            with self.assertRaisesRegex(starling.InvalidRequest, "wants an array of this client's arena, see empty\\(\\), got str"):
-                self.client.infer("echo", counting(5), outputs=names)
+        with self.assertRaisesRegex(starling.InvalidRequest, "wants an array of this client's arena, see empty\\(\\), got str"):
+            self.client.infer("echo", counting(5), outputs="y")
         with self.assertRaisesRegex(starling.InvalidRequest, "wants 1 outputs, got 2"):
             self.client.infer("echo", counting(5), outputs=[self.client.empty((5, 4))] * 2)
         y = self.client.empty((5, 4))
@@ -265,8 +260,6 @@ class Infer(WorldCase):
         ):
             with self.assertRaisesRegex(ValueError, text):
                 self.client.infer("echo", counting(5), **wrong)
-        with self.assertRaises(starling.InvalidRequest):
-            self.client.infer("echo", counting(0))
 
     def test_failures_are_exceptions_with_their_status(self):
         with self.assertRaises(starling.ModelFailed) as caught:

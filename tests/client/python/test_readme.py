@@ -3,6 +3,7 @@
 
 import ast
 import asyncio
+import concurrent.futures
 import inspect
 import os
 import re
@@ -10,6 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -82,6 +85,37 @@ class FirstProgramsTest(unittest.TestCase):
                     run_block(source, f"{path}:{line}", {"load_images": lambda: np.zeros((300, 1, 8, 8), np.float32)})
                     n += 1
         self.assertGreaterEqual(n, 3)
+
+    def test_the_retry_of_the_readme_outlives_a_runtime_that_is_killed_and_one_that_is_stopped(self):
+        runtime = self.serve(DIGITS)
+        names = {}
+        source = next(source for _, source in blocks(PYTHON_README, "python") if "def ask(" in source)
+        exec(source, names)
+        image, stop, answers = np.zeros((1, 1, 8, 8), np.float32), threading.Event(), []
+
+        def work(client):
+            while not stop.is_set():
+                answers.append(names["ask"](client, "lenet", image))
+
+        with runtime.connect() as client, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            expected = client.infer("lenet", image)
+            asking = pool.submit(work, client)
+            try:
+                for end in (runtime.process.kill, runtime.process.terminate):
+                    seen = len(answers)
+                    while len(answers) < seen + 5 and not asking.done():
+                        time.sleep(0.01)
+                    getattr(runtime.process, end.__name__)()
+                    runtime.process.wait()
+                    runtime.start()
+                seen = len(answers)
+                while len(answers) < seen + 5 and not asking.done():
+                    time.sleep(0.01)
+            finally:
+                stop.set()
+            asking.result(60)
+            for answer in answers:
+                np.testing.assert_array_equal(answer, expected)
 
     def test_five_lines_of_the_readme_serve_ones_own_model(self):
         """The lines themselves, in a folder with nothing but the model; the runtime has a name that no other one has."""

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as arrays of the type that an input wants: what converts without a change of kind is converted, as NumPy's "same_kind" says,
+and what does not fit is refused with the call that would do it. Python's own numbers, and lists of them, have no width."""
+
+import errno
+import sys
+import warnings
+
+import numpy as np
+
+from . import arena
+from .errors import InvalidRequest
+
+_HOSTS = (1, 3, 11, 13)  # DLPack devices whose memory the host reads: CPU, and what CUDA and ROCm call pinned or managed
+_DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
+_BFLOAT16 = 16  # by the number in starling.h
+
+
+class _Bits:
+    """bfloat16 of a package that NumPy does not know, as the uint16 of its bits."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+
+def _refuse(where, text):
+    raise InvalidRequest(-errno.EINVAL, f"{where} {text}")
+
+
+def _torch_bfloat16(value):
+    """The bits of a tensor, without torch where it is not loaded already."""
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(value, "dtype", None) is not getattr(torch, "bfloat16", ()):
+        return None
+    return _Bits(np.from_dlpack(value.detach().view(torch.int16)).view(np.uint16))
+
+
+def _from_dlpack(value, where):
+    """Shares the memory of what is not NumPy's."""
+    device, number = map(int, value.__dlpack_device__())
+    if device not in _HOSTS:
+        _refuse(where, f"lies on {_DEVICES.get(device, f'DLPack device {device}')}:{number}, wants memory of the host: x.cpu()")
+    bits = _torch_bfloat16(value)
+    if bits is not None:
+        return bits
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        if hasattr(value, "__array__"):
+            return None
+        words = str(error).rstrip(".")
+    _refuse(where, f"cannot be read through DLPack: {words}; x.detach() of what needs gradients, x.float() of a type that NumPy lacks")
+
+
+def _is_weak(value):
+    return isinstance(value, (int, float, list, tuple)) and not isinstance(value, np.generic)
+
+
+def _array_of(value, where):
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        array = _from_dlpack(value, where)
+        if array is not None:
+            return array
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        words = str(error)
+    _refuse(where, f"is no array: {words}")
+
+
+def _as_bfloat16(array):
+    """Rounded to the nearest, ties to even; NaN stays one."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
+    with np.errstate(over="ignore"):
+        rounded = (bits + (((bits >> 16) & 1) + np.uint32(0x7FFF)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(array), np.uint16(0x7FC0), rounded).astype(np.uint16).view(arena.BFLOAT16)
+
+
+def _of_bits(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _name(port):
+    return "bfloat16" if port.number == _BFLOAT16 else str(port.dtype)
+
+
+def _call_for(port):
+    return "x.astype(np.float32)" if port.number == _BFLOAT16 else f"x.astype(np.{np.dtype(port.dtype).name.replace('bool', 'bool_')})"
+
+
+def _may(array, dtype, weak):
+    if array.size == 0 and weak:
+        return True
+    if weak and array.dtype.kind in "iu" and dtype.kind in "iuf":
+        return True
+    return np.can_cast(array.dtype, dtype, "same_kind")
+
+
+def _check_range(array, dtype, where):
+    """Integers that another width would make other numbers."""
+    if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.size == 0:
+        return
+    limits = np.iinfo(dtype)
+    for value in (int(array.min()), int(array.max())):
+        if not limits.min <= value <= limits.max:
+            _refuse(where, f"has the value {value}, {dtype} goes from {limits.min} to {limits.max}")
+
+
+def as_type(port, value, where):
+    """`value` as an array of the type of `port`; the same one where it is one already."""
+    array = _array_of(value, where)
+    if isinstance(array, _Bits):
+        array = array.bits.view(arena.BFLOAT16) if port.number == _BFLOAT16 else _of_bits(array.bits)
+    if arena.suits(array.dtype, port.number):
+        return array
+    wanted = np.dtype(np.float32) if port.number == _BFLOAT16 else port.dtype
+    if not _may(array, wanted, _is_weak(value)):
+        _refuse(where, f"wants {_name(port)}, got {array.dtype}: {_call_for(port)} makes it one")
+    _check_range(array, wanted, where)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # beyond float32 is infinity, as in any cast
+        array = array.astype(wanted)
+    return _as_bfloat16(array) if port.number == _BFLOAT16 else array
