@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void add_truncated(const struct world *world)
@@ -241,6 +242,90 @@ Test(compilers, external_data_are_read_from_files_in_the_models_folder_alone, .t
         expect_refusal(&world, "outer-missing", "weights.bin", "No such file");
         world_stop(&world);
         world_free(&world);
+}
+
+/* ---- a model that is looked at by hand ---- */
+
+/* `starling inspect` of a model, whose output nobody reads: it waits in the middle. */
+static pid_t inspect_into(int out, int err)
+{
+        pid_t pid = fork();
+
+        cr_assert_geq(pid, 0);
+        if (pid == 0) {
+                dup2(out, STDOUT_FILENO);
+                dup2(err, STDERR_FILENO);
+                execl(STARLING, "starling", "inspect", "--json", DIGITS "/models/densenet/1/model.onnx", NULL);
+                _exit(127);
+        }
+        return pid;
+}
+
+/* The value of a line of /proc/PID/status, -1: there is none. */
+static int read_status(pid_t pid, const char *key)
+{
+        char path[64], line[256], format[64];
+        int value = -1;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", pid);
+        snprintf(format, sizeof(format), "%s: %%d", key);
+        file = fopen(path, "re");
+        while (file && fgets(line, sizeof(line), file) && sscanf(line, format, &value) != 1)
+                ;
+        if (file)
+                fclose(file);
+        return value;
+}
+
+/* It may have another one before, which ends by itself: waits for the one that waits. */
+static pid_t find_reader(pid_t parent)
+{
+        char path[64];
+        pid_t child = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+        for (int tries = 0, seen = 0; tries < 3000 && seen < 20; tries++) {
+                pid_t now = 0;
+                FILE *file = fopen(path, "re");
+
+                if (file && fscanf(file, "%d", &now) != 1)
+                        now = 0;
+                if (file)
+                        fclose(file);
+                seen = now && now == child ? seen + 1 : 0;
+                child = now;
+                world_pause_us(10000);
+        }
+        return child;
+}
+
+Test(compilers, a_model_that_is_inspected_is_read_by_a_process_without_rights, .timeout = 60)
+{
+        int out[2], err[2], status;
+        char text[512];
+        pid_t tool, reader;
+        ssize_t n;
+
+        cr_assert_eq(pipe(out), 0);
+        cr_assert_eq(pipe(err), 0);
+        cr_assert_geq(fcntl(out[1], F_SETPIPE_SZ, 4096), 0);
+        tool = inspect_into(out[1], err[1]);
+        close(out[1]);
+        close(err[1]);
+        reader = find_reader(tool);
+        cr_assert_gt(reader, 0, "no process of its own reads the model");
+        cr_expect_eq(read_status(reader, "NoNewPrivs"), 1);
+        cr_expect_eq(read_status(reader, "Seccomp"), 2, "it may make any system call");
+        kill(reader, SIGSEGV);
+        cr_assert_eq(waitpid(tool, &status, 0), tool);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x", status);
+        n = read(err[0], text, sizeof(text) - 1);
+        text[n > 0 ? n : 0] = 0;
+        cr_expect_not_null(strstr(text, "the process that reads it: killed by signal 11"), "%s", text);
+        cr_expect_eq(strchr(text, '\n'), text + strlen(text) - 1, "more than one line: %s", text);
+        close(out[0]);
+        close(err[0]);
 }
 
 /* ---- files of terabytes without anything on the disk ---- */

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "command_options.h"
+#include "confined.h"
 #include "figures.h"
 #include "graph.h"
 #include "import.h"
@@ -103,22 +104,38 @@ static bool is_variant(const struct sl_graph *graph)
         return false;
 }
 
-static int inspect(const struct wish *wish, struct sl_error *error)
+/* In a process of its own. @ret_answer: whether it is a variant. */
+static int inspect_here(void *context, void *ret_answer, struct sl_error *error)
 {
+        const struct wish *wish = context;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *raw = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *optimised = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(&wish->lowering);
-        int result = sl_lower_open(&wish->lowering, error);
-
         /* Passes change a graph in place, so it is read twice. */
-        if (result == 0)
-                result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
+        int result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
         if (result == 0)
                 result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &optimised, error);
         if (result == 0)
                 result = sl_lower_rewrite(optimised, &wish->lowering, error);
         result = result == 0 ? print(wish, raw, optimised, error) : result;
-        if (result == 0 && is_variant(optimised))
+        if (result == 0)
+                *(bool *)ret_answer = is_variant(optimised);
+        return result;
+}
+
+static int inspect(struct wish *wish, struct sl_error *error)
+{
+        const struct confined confined = {.path = wish->path,
+                .seconds = wish->lowering.plan_seconds,
+                .run = inspect_here,
+                .context = wish,
+                .answer_bytes = sizeof(bool)};
+        unsigned char variant = 0; /* no bool: it may be any byte */
+        int result = sl_lower_open(&wish->lowering, error);
+
+        if (result == 0)
+                result = confined_run(&confined, &variant, error);
+        if (result == 0 && variant)
                 note_if_model_is_slower("inspect", wish->path, &wish->lowering);
         return result;
 }

@@ -2,7 +2,9 @@
 #include "model_argument.h"
 
 #include "base/cleanup.h"
+#include "base/dim_sizes.h"
 #include "base/error.h"
+#include "confined.h"
 #include "model_config.h"
 #include "open_sizes.h"
 #include "repository.h"
@@ -116,11 +118,52 @@ int model_argument_find(
         return r;
 }
 
+/* What the process that reads the file is asked. */
+struct question {
+        const char *path;
+        uint32_t samples;
+        const struct sl_lower_options *lowering;
+};
+
+static int choose_sizes(void *context, void *ret_answer, struct sl_error *error)
+{
+        const struct question *question = context;
+        struct sl_lower_options lowering = *question->lowering;
+        int r = sl_open_sizes_choose(question->path, question->samples, &lowering, error);
+
+        if (r == 0)
+                memcpy(ret_answer, &lowering.shapes, sizeof(lowering.shapes));
+        return r;
+}
+
+/* Those behind the ones that were given. */
+static int adopt_sizes(const struct sl_dim_sizes *chosen, struct sl_dim_sizes *sizes, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = sizes->n; i < chosen->n && i < SL_SYMBOLS_MAX && r == 0; i++) {
+                const struct sl_dim_size *size = &chosen->items[i];
+
+                r = sl_dim_sizes_add(sizes, size->name, strnlen(size->name, sizeof(size->name)), size->size);
+        }
+        return r < 0 ? sl_error_set(error, -r, "sizes of its open dimensions: %s", strerrordesc_np(-r)) : 0;
+}
+
 int model_argument_settle(const char *command, const struct model_argument *argument, uint32_t samples,
         struct sl_lower_options *lowering, struct sl_error *error)
 {
         uint32_t before = lowering->shapes.n;
-        int r = sl_open_sizes_choose(argument->path, samples, lowering, error);
+        struct question question = {.path = argument->path, .samples = samples, .lowering = lowering};
+        const struct confined confined = {.path = argument->path,
+                .seconds = lowering->plan_seconds,
+                .run = choose_sizes,
+                .context = &question,
+                .answer_bytes = sizeof(struct sl_dim_sizes)};
+        struct sl_dim_sizes chosen;
+        int r = confined_run(&confined, &chosen, error);
+
+        if (r == 0)
+                r = adopt_sizes(&chosen, &lowering->shapes, error);
 
         for (uint32_t i = before; r == 0 && i < lowering->shapes.n; i++) {
                 const struct sl_dim_size *size = &lowering->shapes.items[i];

@@ -22,8 +22,9 @@ int model_argument_find(
         const char *text, struct sl_lower_options *lowering, struct model_argument *ret_argument, struct sl_error *error);
 
 /*
- * Gives what the file leaves open beside the batch, and @lowering gives no size, a size that the model takes, @samples to what leads
- * an input, and says so on stderr. Return: 0; -ENOTSUP no size that is tried will do; -errno of reading the file.
+ * Gives what the file leaves open beside the batch, and @lowering gives no size, a size that the model takes, @samples to what
+ * leads an input, and says so on stderr. A process of its own reads the file (confined.h). Return: 0; -ENOTSUP no size that is
+ * tried will do; -errno of reading the file; as confined_run().
  */
 int model_argument_settle(const char *command, const struct model_argument *argument, uint32_t samples,
         struct sl_lower_options *lowering, struct sl_error *error);

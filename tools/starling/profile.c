@@ -176,9 +176,8 @@ static int find_model(int argc, char **argv, struct wish *wish, struct sl_error 
 static int compile(
         const struct wish *wish, const struct sl_lower_options *lowering, struct sl_plan **ret_plan, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("plan", MFD_CLOEXEC);
-        int r = fd < 0 ? sl_error_set(error, errno, "memory for the plan: %s", strerror(errno))
-                       : sl_compile_here(wish->path, lowering, -1, fd, error);
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        int r = sl_compile(&(struct sl_compile_options){.model_path = wish->path, .lowering = lowering}, &fd, error);
 
         return r < 0 ? r : sl_plan_open(fd, ret_plan, error);
 }
