@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -36,7 +37,7 @@ class Browser:
             os.dup2(b, 4)
 
         self.process = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=take_pipes,
-                                        close_fds=False, env=dict(os.environ, HOME=self.folder))
+                                        close_fds=False, start_new_session=True, env=dict(os.environ, HOME=self.folder))
         os.close(to_browser)
         os.close(from_browser)
         self._number, self._buffer, self.events = 0, b"", []
@@ -109,9 +110,13 @@ class Browser:
         return self.log.read()[-2000:]
 
     def stop(self):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)  # its processes are a group of their own
         self.process.wait()
         os.close(self._in)
         os.close(self._out)
         self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for _ in range(100):  # who was killed may write a little longer
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not os.path.exists(self.folder):
+                break
+            time.sleep(0.05)
