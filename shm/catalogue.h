@@ -7,11 +7,30 @@
 
 #include "layout.h"
 
-/* Replaces the model at @index, which is below SL_CATALOGUE_MODELS, and counts the change. @model->seq is ignored. Control thread. */
-void sl_catalogue_write(struct sl_catalogue *catalogue, uint32_t index, const struct sl_catalogue_model *model);
+/* The inputs of a model, then its outputs, and their texts: to be written, or a copy of one's own. */
+struct sl_catalogue_part {
+        struct sl_catalogue_port *ports;
+        const char *texts;
+        uint32_t texts_bytes;
+};
+
+/*
+ * Replaces the model at @index, which is below SL_CATALOGUE_MODELS, and counts the change. @model->seq, part and part_bytes are
+ * ignored. @part: NULL, or of model->n_inputs + model->n_outputs ports. Control thread. Return: 0; -ENOSPC there is no room for
+ * the part, and nothing has changed.
+ */
+int sl_catalogue_write(struct sl_catalogue *catalogue, uint32_t index, const struct sl_catalogue_model *model,
+        const struct sl_catalogue_part *part);
 
 /* Return: 0; -ENOENT no such index or no model there; -EAGAIN the writer was in the middle of a change all the time. */
 int sl_catalogue_read(const struct sl_catalogue *catalogue, uint32_t index, struct sl_catalogue_model *ret_model);
+
+/*
+ * The same with its part, which the caller frees by its ports. Return: as above; -EPROTO what it says of its part is impossible;
+ * -ENOMEM.
+ */
+int sl_catalogue_open(const struct sl_catalogue *catalogue, uint32_t index, struct sl_catalogue_model *ret_model,
+        struct sl_catalogue_part *ret_part);
 
 /*
  * Looks for the model called @name; @ret_model may be NULL. Return: 0; -ENOENT; -EAGAIN none matched, but one could not be

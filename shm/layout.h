@@ -51,7 +51,7 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      6
+#define SL_WIRE_VERSION      7
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
@@ -242,6 +242,7 @@ void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *s
 /* ---- catalogue: written by the runtime's control thread, read by all clients ----------------------------------------- */
 
 #define SL_CATALOGUE_MODELS       256u
+#define SL_CATALOGUE_PARTS_BYTES  (4u << 20) /* for the inputs, outputs and texts of all models together */
 #define SL_MODEL_NAME_BYTES       64u
 #define SL_MODEL_INPUTS_MAX       64u
 #define SL_MODEL_OUTPUTS_MAX      64u
@@ -250,17 +251,16 @@ void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *s
 enum sl_model_state { SL_MODEL_ABSENT, SL_MODEL_LOADING, SL_MODEL_READY, SL_MODEL_DRAINING, SL_MODEL_FAILED };
 
 struct sl_catalogue_port {
-        char name[64]; /* NUL-terminated */
+        uint32_t name; /* where it begins in the texts of the model, terminated there */
         uint8_t dtype, rank, batch_axis;
         uint8_t optional; /* 1: of an input that a request may leave out; its descriptor is then 0. They are the last */
-        uint8_t reserved[4];
         int32_t dims[SL_WIRE_RANK_MAX]; /* -1 at the batch axis, and what is not known; of rank 0, in the first: nor is the rank */
-        uint8_t reserved1[24];
 };
-static_assert(sizeof(struct sl_catalogue_port) == 128, "");
+static_assert(sizeof(struct sl_catalogue_port) == 40, "");
 
 /*
- * One model. A sequence lock, see seqlock.h: @seq is odd while the control thread changes the rest; clients copy and try again.
+ * One model. A sequence lock, see seqlock.h: @seq is odd while the control thread changes the rest, its part included; clients copy
+ * and try again. A part belongs to one model at a time: its inputs, its outputs, then their texts.
  */
 struct sl_catalogue_model {
         alignas(128) _Atomic uint32_t seq;
@@ -271,15 +271,12 @@ struct sl_catalogue_model {
         uint32_t segment_samples; /* N */
         uint32_t samples_max;     /* of one request */
         uint32_t n_inputs, n_outputs;
+        uint32_t part, part_bytes; /* in @parts, multiples of 8 */
         char name[SL_MODEL_NAME_BYTES];
-        union {
-                alignas(128) struct sl_catalogue_port inputs[SL_MODEL_INPUTS_MAX];
-                char reason[SL_CATALOGUE_REASON_BYTES]; /* of FAILED, terminated */
-        };
-        struct sl_catalogue_port outputs[SL_MODEL_OUTPUTS_MAX];
+        char reason[SL_CATALOGUE_REASON_BYTES]; /* of FAILED, terminated */
 };
-static_assert(offsetof(struct sl_catalogue_model, name) == 40, "");
-static_assert(offsetof(struct sl_catalogue_model, inputs) == 128, "");
+static_assert(offsetof(struct sl_catalogue_model, part) == 40, "");
+static_assert(offsetof(struct sl_catalogue_model, name) == 48, "");
 enum { SL_MODEL_ENSEMBLE = 1 << 0, SL_MODEL_BATCHABLE = 1 << 1 };
 
 /*
@@ -311,4 +308,5 @@ struct sl_catalogue {
         alignas(128) _Atomic uint32_t changes; /* counts changes of any model; a hint for listings */
         struct sl_dispatcher_line dispatchers[SL_DISPATCHERS_MAX];
         struct sl_catalogue_model models[SL_CATALOGUE_MODELS];
+        alignas(128) unsigned char parts[SL_CATALOGUE_PARTS_BYTES];
 };

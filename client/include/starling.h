@@ -81,7 +81,7 @@ extern "C" {
 #endif
 
 #define STARLING_RANK_MAX   8  /* dimensions of a tensor */
-#define STARLING_NAME_BYTES 64 /* of a model, an input or an output, with the final NUL */
+#define STARLING_NAME_BYTES 64 /* of a model, with the final NUL */
 #define STARLING_TEXT_BYTES 480
 #define STARLING_ALIGNMENT  64         /* of every tensor's first byte */
 #define STARLING_PRIORITIES 4          /* 0 is served first */
@@ -241,7 +241,7 @@ struct starling_model_entry {
 
 /* An input or an output of a model. Of rank 0 with -1 in dims[0]: how many dimensions it has is known when a request has sizes. */
 struct starling_port {
-        char name[STARLING_NAME_BYTES];
+        const char *name; /* UTF-8, at most 1,024 bytes; the model's */
         enum starling_dtype dtype;
         uint32_t rank;
         int32_t dims[STARLING_RANK_MAX]; /* -1 where the size is free: the batch, or what only the model knows */

@@ -51,16 +51,17 @@ int starling_model_list(const struct starling_client *client, struct starling_mo
 
 /* ---- opening ---- */
 
-static struct starling_port port_of(const struct sl_catalogue_port *from)
+static struct starling_port port_of(const struct sl_catalogue_part *part, uint32_t number)
 {
+        const struct sl_catalogue_port *from = &part->ports[number];
         struct starling_port port = {
+                .name = part->texts + from->name,
                 .dtype = (enum starling_dtype)from->dtype,
                 .rank = from->rank <= STARLING_RANK_MAX ? from->rank : STARLING_RANK_MAX,
                 .batch_axis = -1,
                 .optional = from->optional == 1,
         };
 
-        memcpy(port.name, from->name, sizeof(port.name) - 1);
         if (!port.rank && from->dims[0] < 0)
                 port.dims[0] = -1;
         for (uint32_t i = 0; i < port.rank; i++)
@@ -68,11 +69,6 @@ static struct starling_port port_of(const struct sl_catalogue_port *from)
         if (from->batch_axis < port.rank)
                 port.batch_axis = from->batch_axis;
         return port;
-}
-
-static bool has_sane_counts(const struct sl_catalogue_model *from)
-{
-        return from->n_inputs <= SL_MODEL_INPUTS_MAX && from->n_outputs <= SL_MODEL_OUTPUTS_MAX;
 }
 
 static void describe(struct starling_model *model, const struct sl_catalogue_model *from)
@@ -88,10 +84,8 @@ static void describe(struct starling_model *model, const struct sl_catalogue_mod
                 .outputs = model->ports + from->n_inputs,
         };
         memcpy(model->info.name, from->name, sizeof(model->info.name));
-        for (uint32_t i = 0; i < from->n_inputs; i++)
-                model->ports[i] = port_of(&from->inputs[i]);
-        for (uint32_t i = 0; i < from->n_outputs; i++)
-                model->ports[from->n_inputs + i] = port_of(&from->outputs[i]);
+        for (uint32_t i = 0; i < from->n_inputs + from->n_outputs; i++)
+                model->ports[i] = port_of(&model->part, i);
 }
 
 /* `"lenet", "digits"`: what the caller may have meant. */
@@ -106,29 +100,51 @@ static void names_of(const struct starling_client *client, char *ret_text, size_
                         used += (size_t)snprintf(ret_text + used, bytes - used, "%s\"%s\"", used ? ", " : "", model.name);
 }
 
+/* By one name, head and part of one moment. Return: as sl_catalogue_open(). */
+static int open_named(const struct sl_catalogue *catalogue, const char *name, uint32_t *ret_index,
+        struct sl_catalogue_model *ret_model, struct sl_catalogue_part *ret_part)
+{
+        int r = sl_catalogue_find(catalogue, name, ret_index, NULL);
+
+        if (r == 0)
+                r = sl_catalogue_open(catalogue, *ret_index, ret_model, ret_part);
+        if (r == 0 && strcmp(ret_model->name, name)) {
+                free(ret_part->ports);
+                return -EAGAIN;
+        }
+        return r;
+}
+
+static int refuse_unready(const struct sl_catalogue_model *model, const char *name, struct sl_error *error)
+{
+        if (model->state == SL_MODEL_LOADING)
+                return sl_error_set(error, EAGAIN, "model \"%s\" is still loading", name);
+        if (model->state != SL_MODEL_FAILED)
+                return sl_error_set(error, EIO, "model \"%s\" is being unloaded", name);
+        return sl_error_set(error, EIO, "model \"%s\" cannot be served: %s", name, model->reason);
+}
+
 static int find_ready(const struct starling_client *client, const char *name, uint32_t *ret_index,
-        struct sl_catalogue_model *ret_model, struct sl_error *error)
+        struct sl_catalogue_model *ret_model, struct sl_catalogue_part *ret_part, struct sl_error *error)
 {
         char names[256];
 
-        int r = sl_catalogue_find(catalogue_of(client), name, ret_index, ret_model);
+        int r = open_named(catalogue_of(client), name, ret_index, ret_model, ret_part);
 
+        if (r == -ENOMEM)
+                return sl_error_set(error, ENOMEM, "model \"%s\": no memory for its handle", name);
+        if (r == -EPROTO)
+                return sl_error_set(error, EPROTO, "model \"%s\" has impossible inputs or outputs", name);
         if (r == -EAGAIN)
                 return sl_error_set(error, EAGAIN, "model \"%.80s\": the catalogue is changing", name);
         if (r < 0) {
                 names_of(client, names, sizeof(names));
                 return sl_error_set(error, ENOENT, "no model \"%.80s\"; the runtime serves %s", name, names);
         }
-        if (!has_sane_counts(ret_model))
-                return sl_error_set(error, EPROTO, "model \"%s\" has impossible inputs or outputs", name);
         if (ret_model->state == SL_MODEL_READY)
                 return 0;
-        if (ret_model->state == SL_MODEL_LOADING)
-                return sl_error_set(error, EAGAIN, "model \"%s\" is still loading", name);
-        if (ret_model->state != SL_MODEL_FAILED)
-                return sl_error_set(error, EIO, "model \"%s\" is being unloaded", name);
-        return sl_error_set(
-                error, EIO, "model \"%s\" cannot be served: %.*s", name, (int)sizeof(ret_model->reason) - 1, ret_model->reason);
+        free(ret_part->ports);
+        return refuse_unready(ret_model, name, error);
 }
 
 static void link_model(struct starling_model *model)
@@ -157,10 +173,17 @@ static void unlink_model(struct starling_model *model)
         pthread_mutex_unlock(&client->lock);
 }
 
+static void free_model(struct starling_model *model)
+{
+        free(model->part.ports);
+        free(model);
+}
+
 int starling_model_open(
         struct starling_client *client, const char *name, struct starling_model **ret_model, struct starling_error *error)
 {
         struct sl_catalogue_model from;
+        struct sl_catalogue_part part;
         uint32_t index;
 
         if (!name)
@@ -170,15 +193,20 @@ int starling_model_open(
         if (sl_client_gone(client))
                 return sl_error_set(sl_error_of(error), EPIPE, "model \"%.80s\": %s", name, starling_strerror(-EPIPE));
 
-        int r = find_ready(client, name, &index, &from, sl_error_of(error));
+        int r = find_ready(client, name, &index, &from, &part, sl_error_of(error));
 
         if (r < 0)
                 return r;
 
-        struct starling_model *model = calloc(1, sizeof(*model));
+        uint32_t n_ports = from.n_inputs + from.n_outputs;
+        struct starling_model *model = calloc(1, sizeof(*model) + n_ports * sizeof(struct starling_port));
 
-        if (!model)
+        if (!model) {
+                free(part.ports);
                 return sl_error_set(sl_error_of(error), ENOMEM, "model \"%s\": no memory for its handle", name);
+        }
+        model->ports = (struct starling_port *)(model + 1);
+        model->part = part;
         model->client = client;
         model->index = index;
         model->generation = from.generation;
@@ -198,7 +226,7 @@ struct starling_model *starling_model_close(struct starling_model *model)
         if (!model || sl_forked(&model->client->fork))
                 return NULL;
         unlink_model(model);
-        free(model);
+        free_model(model);
         return NULL;
 }
 
@@ -208,7 +236,7 @@ void sl_models_free(struct starling_client *client)
                 struct starling_model *model = client->models;
 
                 client->models = model->next;
-                free(model);
+                free_model(model);
         }
 }
 
@@ -220,14 +248,15 @@ static bool same_port(const struct starling_port *a, const struct starling_port 
                memcmp(a->dims, b->dims, sizeof(a->dims)) == 0 && strcmp(a->name, b->name) == 0;
 }
 
-static bool same_ports(const struct starling_model *model, const struct sl_catalogue_model *from)
+static bool same_ports(
+        const struct starling_model *model, const struct sl_catalogue_model *from, const struct sl_catalogue_part *part)
 {
         const struct starling_model_info *info = &model->info;
 
         if (info->n_inputs != from->n_inputs || info->n_outputs != from->n_outputs)
                 return false;
         for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++) {
-                struct starling_port port = port_of(i < from->n_inputs ? &from->inputs[i] : &from->outputs[i - from->n_inputs]);
+                struct starling_port port = port_of(part, i);
 
                 if (!same_port(&model->ports[i], &port))
                         return false;
@@ -238,14 +267,16 @@ static bool same_ports(const struct starling_model *model, const struct sl_catal
 static void renew(struct starling_model *model)
 {
         struct sl_catalogue_model from;
+        struct sl_catalogue_part part = {0};
 
         if (model->state == -ESTALE) /* the handle describes a model that was; its user is to open the new one */
                 return;
-        model->state = sl_catalogue_find(catalogue_of(model->client), model->info.name, &model->index, &from);
-        if (model->state == 0 && (!has_sane_counts(&from) || !same_ports(model, &from)))
+        model->state = open_named(catalogue_of(model->client), model->info.name, &model->index, &from, &part);
+        if (model->state == -EPROTO || (model->state == 0 && !same_ports(model, &from, &part)))
                 model->state = -ESTALE;
         if (model->state == 0)
                 model->generation = from.generation;
+        free(part.ports);
 }
 
 void sl_models_renew(struct starling_client *client)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "catalogue.h"
 #include "client.h"
 
 struct starling_model {
@@ -12,7 +13,8 @@ struct starling_model {
         uint32_t index, generation; /* in the catalogue of now */
         int state;                  /* 0; -ESTALE or -ENOENT since the last reconnect */
         struct starling_model_info info;
-        struct starling_port ports[SL_MODEL_INPUTS_MAX + SL_MODEL_OUTPUTS_MAX]; /* inputs, then outputs */
+        struct sl_catalogue_part part; /* a copy, which has the names */
+        struct starling_port *ports;   /* inputs, then outputs */
         struct starling_model *next, *previous;
 };
 

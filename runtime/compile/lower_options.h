@@ -98,7 +98,7 @@ enum sl_lower_option {
                 SL_LOWER_OPTION_COUNT,
 };
 
-#define SL_LOWER_OPTION_TEXT_BYTES 1024
+#define SL_LOWER_OPTION_TEXT_BYTES 4352
 
 /* The defaults of the table. */
 void sl_lower_options_init(struct sl_lower_options *options);

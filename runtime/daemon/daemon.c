@@ -539,10 +539,10 @@ static void mention_sizes(const struct daemon *daemon, uint32_t n_failed)
 
         sl_repository_specs(daemon->scan, &n_specs);
         for (uint32_t i = 0; i < sizes->n && n_failed < n_specs; i++) {
-                if (sl_runtime_takes_size(daemon->runtime, sizes->items[i].name))
+                if (sl_runtime_takes_size(daemon->runtime, sl_dim_sizes_name(sizes, i)))
                         continue;
                 snprintf(text, sizeof(text), "shapes: no input of a model that is served has an open dimension \"%s\"",
-                        sizes->items[i].name);
+                        sl_dim_sizes_name(sizes, i));
                 log_text(daemon, SL_LOG_WARNING, "option-unused", "cause", text);
         }
 }

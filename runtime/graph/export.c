@@ -7,6 +7,7 @@
 #include "import.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,22 @@ void *sl_export_alloc(struct sl_exporter *e, size_t bytes)
         return sl_graph_alloc(e->graph, bytes ? bytes : 1);
 }
 
-char *sl_export_text(struct sl_exporter *e, const char *text)
+char *sl_export_text(struct sl_exporter *e, const char *format, ...)
 {
-        size_t bytes = strlen(text) + 1;
-        char *copy = sl_export_alloc(e, bytes);
+        va_list arguments;
+        char *text;
+        int n;
 
-        return copy ? memcpy(copy, text, bytes) : NULL;
+        va_start(arguments, format);
+        n = vsnprintf(NULL, 0, format, arguments);
+        va_end(arguments);
+        text = n < 0 ? NULL : sl_export_alloc(e, (size_t)n + 1);
+        if (!text)
+                return NULL;
+        va_start(arguments, format);
+        vsnprintf(text, (size_t)n + 1, format, arguments);
+        va_end(arguments);
+        return text;
 }
 
 static bool is_port(const struct sl_graph *graph, uint32_t value)
@@ -49,10 +60,9 @@ static int name_values(struct sl_exporter *e)
         if (!e->names || !e->written)
                 return -ENOMEM;
         for (uint32_t i = 0; i < e->graph->n_values; i++) {
-                char text[SL_NAME_BYTES + 16];
+                const char *name = e->graph->values[i].name;
 
-                snprintf(text, sizeof(text), "%" PRIu32 ":%s", i, e->graph->values[i].name);
-                e->names[i] = sl_export_text(e, is_port(e->graph, i) ? e->graph->values[i].name : text);
+                e->names[i] = is_port(e->graph, i) ? sl_export_text(e, "%s", name) : sl_export_text(e, "%" PRIu32 ":%s", i, name);
                 if (!e->names[i])
                         return -ENOMEM;
         }
@@ -132,7 +142,7 @@ static Onnx__TensorShapeProto__Dimension *make_dimension(struct sl_exporter *e, 
         }
         snprintf(text, sizeof(text), size == SL_DIM_BATCH ? "N" : "d%" PRIu32 "_%" PRIu32, value, axis);
         dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        dimension->dim_param = sl_export_text(e, text);
+        dimension->dim_param = sl_export_text(e, "%s", text);
         return dimension->dim_param ? dimension : NULL;
 }
 
@@ -272,7 +282,7 @@ static int write_graph(struct sl_exporter *e)
 
         /* A MatMul may become two nodes. */
         e->out.node = sl_export_alloc(e, 2ull * graph->n_nodes * sizeof(*e->out.node));
-        e->out.name = e->graph->name;
+        e->out.name = (char *)e->graph->name;
         if (r == 0 && !e->out.node)
                 r = -ENOMEM;
         r = r < 0 ? r : write_ports(e, graph->inputs, graph->n_inputs, &e->out.input, &e->out.n_input);

@@ -30,6 +30,7 @@ int sl_graph_new(struct sl_graph **ret_graph)
 
         if (!graph)
                 return -ENOMEM;
+        graph->name = "";
         graph->arena = sl_graph_arena_new();
         graph->index = sl_graph_index_new();
         if (!graph->arena || !graph->index) {
@@ -73,34 +74,46 @@ static int grow(void **entries, uint32_t n, size_t entry_bytes)
         return 0;
 }
 
-/* One that is cut ends with a whole character of UTF-8. */
-static size_t name_length(const char *name)
+/* NULL when there is no memory. */
+static const char *copy_name(struct sl_graph *graph, const char *name)
 {
-        size_t length = strnlen(name, SL_NAME_BYTES);
+        size_t length = name ? strlen(name) : 0;
+        char *copy = length ? sl_graph_alloc(graph, length + 1) : NULL;
 
-        if (length < SL_NAME_BYTES)
-                return length;
-        for (length--; length && ((uint8_t)name[length] & 0xc0) == 0x80; length--)
-                ;
-        return length;
+        if (!length)
+                return "";
+        return copy ? memcpy(copy, name, length) : NULL;
 }
 
-static void copy_name(char *to, const char *name)
+static int set_name(struct sl_graph *graph, const char *name, const char **target)
 {
-        memset(to, 0, SL_NAME_BYTES);
-        if (name)
-                memcpy(to, name, name_length(name));
+        const char *copy = copy_name(graph, name);
+
+        if (!copy)
+                return -ENOMEM;
+        *target = copy;
+        return 0;
+}
+
+int sl_graph_rename(struct sl_graph *graph, const char *name)
+{
+        return set_name(graph, name, &graph->name);
+}
+
+int sl_graph_rename_value(struct sl_graph *graph, uint32_t value, const char *name)
+{
+        return set_name(graph, name, &graph->values[value].name);
 }
 
 int sl_graph_add_value(
         struct sl_graph *graph, const char *name, enum sl_value_kind kind, const struct sl_tensor *tensor, uint32_t *ret_value)
 {
-        /* The name and the tensor may be those of another value, which moves when the array grows. */
+        /* The tensor may be that of another value, which moves when the array grows. */
         struct sl_value value = {.kind = kind, .tensor = *tensor};
-        int result;
+        int result = set_name(graph, name, &value.name);
 
-        copy_name(value.name, name);
-        result = grow((void **)&graph->values, graph->n_values, sizeof(*graph->values));
+        if (result == 0)
+                result = grow((void **)&graph->values, graph->n_values, sizeof(*graph->values));
         if (result < 0)
                 return result;
         graph->values[graph->n_values] = value;
@@ -137,10 +150,11 @@ int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, con
 
         if (n_inputs > SL_NODE_INPUTS_MAX || n_outputs > SL_NODE_OUTPUTS_MAX)
                 return -E2BIG;
-        copy_name(node.name, name);
+        node.name = copy_name(graph, name);
         node.inputs = copy_indices(graph, inputs, n_inputs);
         node.outputs = copy_indices(graph, outputs, n_outputs);
-        result = node.inputs && node.outputs ? grow((void **)&graph->nodes, graph->n_nodes, sizeof(*graph->nodes)) : -ENOMEM;
+        result = node.name && node.inputs && node.outputs ? grow((void **)&graph->nodes, graph->n_nodes, sizeof(*graph->nodes))
+                                                          : -ENOMEM;
         if (result < 0)
                 return result;
         graph->nodes[graph->n_nodes] = node;
@@ -412,7 +426,7 @@ int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph)
 
         if (result < 0)
                 return result;
-        memcpy(copy->name, graph->name, sizeof(copy->name));
+        copy->name = graph->name;
         copy->opset = graph->opset;
         copy->ir_version = graph->ir_version;
         for (uint32_t i = 0; i < graph->n_values && result == 0; i++) {
@@ -424,9 +438,10 @@ int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph)
                 const struct sl_node *node = &graph->nodes[i];
 
                 result = sl_graph_add_node(
-                        copy, node->op, node->name, node->inputs, node->n_inputs, node->outputs, node->n_outputs, &ignored);
+                        copy, node->op, NULL, node->inputs, node->n_inputs, node->outputs, node->n_outputs, &ignored);
                 if (result < 0)
                         break;
+                copy->nodes[i].name = node->name;
                 copy->nodes[i].dead = node->dead;
                 copy->nodes[i].attrs = node->attrs;
                 copy->nodes[i].epilogue = node->epilogue;

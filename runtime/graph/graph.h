@@ -17,14 +17,13 @@
 struct sl_error;
 
 #define SL_VALUE_NONE UINT32_MAX
-#define SL_NAME_BYTES 128
 
 enum sl_value_kind { SL_VALUE_COMPUTED, SL_VALUE_INPUT, SL_VALUE_CONSTANT };
 
 struct sl_value {
-        char name[SL_NAME_BYTES]; /* as in the file, cut if longer, at a whole character; unique names are not needed */
-        uint32_t kind;            /* enum sl_value_kind */
-        uint32_t dead;            /* removed by a pass: no node uses it any more */
+        const char *name; /* as in the file, never NULL, the arena's; unique names are not needed */
+        uint32_t kind;    /* enum sl_value_kind */
+        uint32_t dead;    /* removed by a pass: no node uses it any more */
         struct sl_tensor tensor;
         struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open;
                                     rank 0: nothing */
@@ -34,7 +33,7 @@ struct sl_value {
 };
 
 struct sl_node {
-        char name[SL_NAME_BYTES];
+        const char *name;
         uint32_t op; /* enum sl_op */
         uint32_t dead;
         uint32_t n_inputs, n_outputs;
@@ -51,7 +50,7 @@ struct sl_graph_property {
 };
 
 struct sl_graph {
-        char name[SL_NAME_BYTES];
+        const char *name; /* never NULL, the arena's */
         int64_t opset, ir_version;
         uint32_t n_values, n_nodes, n_inputs, n_outputs;
         struct sl_value *values;
@@ -80,13 +79,17 @@ extern const struct sl_graph_limits sl_graph_limits_default;
 int sl_graph_new(struct sl_graph **ret_graph);
 struct sl_graph *sl_graph_free(struct sl_graph *graph);
 
-/* Add; the returned index stays valid. The node's index arrays are copied. -ENOMEM, -E2BIG. */
+/* Add; the returned index stays valid. Names and the node's index arrays are copied. -ENOMEM, -E2BIG. */
 int sl_graph_add_value(
         struct sl_graph *graph, const char *name, enum sl_value_kind kind, const struct sl_tensor *tensor, uint32_t *ret_value);
 int sl_graph_add_constant(
         struct sl_graph *graph, const char *name, const struct sl_tensor *tensor, const void *data, uint32_t *ret_value);
 int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
         const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node);
+
+/* Another name, which is copied. -ENOMEM. */
+int sl_graph_rename(struct sl_graph *graph, const char *name);
+int sl_graph_rename_value(struct sl_graph *graph, uint32_t value, const char *name);
 
 /* Gives the node another body, which it owns from then on. -ENOMEM: the caller still owns it. */
 int sl_graph_add_body(struct sl_graph *graph, uint32_t node, struct sl_graph *body);
@@ -115,7 +118,7 @@ struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_node
 /* Some live node is an If, a Loop or a Scan. Whoever takes the nodes cannot move their bodies. */
 bool sl_graph_has_bodies(const struct sl_graph *graph);
 
-/* The same graph with the same indices; constants are shared with @graph, which must outlive the copy. -ENOMEM. */
+/* The same graph with the same indices; constants and names are shared with @graph, which must outlive the copy. -ENOMEM. */
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph);
 
 /* Zeroed memory, 64-byte aligned, that lives as long as the graph; NULL when there is none left. */

@@ -69,8 +69,8 @@ static int check_model(struct sl_importer *im)
                 return sl_error_set(im->error, ENOTSUP, "the graph has %zu sparse tensors, which are not supported",
                         model->graph->n_sparse_initializer);
         im->graph->ir_version = model->ir_version;
-        if (model->graph->name)
-                strncpy(im->graph->name, model->graph->name, sizeof(im->graph->name) - 1);
+        if (sl_graph_rename(im->graph, model->graph->name) < 0)
+                return sl_error_set(im->error, ENOMEM, "no memory for the name of the graph");
         return find_opset(im);
 }
 
@@ -387,6 +387,8 @@ int sl_import_signature_bytes(const void *bytes, size_t n_bytes, const struct sl
 
         if (result == 0)
                 *ret_signature = signature;
+        else
+                sl_signature_deinit(&signature);
         return result;
 }
 

@@ -11,23 +11,28 @@
 int64_t sl_dim_sizes_find(const struct sl_dim_sizes *sizes, const char *name)
 {
         for (uint32_t i = 0; sizes && i < sizes->n; i++)
-                if (strcmp(sizes->items[i].name, name) == 0)
-                        return sizes->items[i].size;
+                if (strcmp(sl_dim_sizes_name(sizes, i), name) == 0)
+                        return sizes->sizes[i];
         return 0;
 }
 
 int sl_dim_sizes_add(struct sl_dim_sizes *sizes, const char *name, size_t n_name, int64_t size)
 {
-        struct sl_dim_size item = {.size = size};
+        char *end = sizes->text + sizes->text_bytes;
 
         if (!n_name || n_name >= SL_SYMBOL_BYTES || size < 1 || size > SL_DIM_SIZE_MAX)
                 return -EINVAL;
-        memcpy(item.name, name, n_name);
-        if (sl_dim_sizes_find(sizes, item.name))
-                return -EEXIST;
+        for (uint32_t i = 0; i < sizes->n; i++)
+                if (strlen(sl_dim_sizes_name(sizes, i)) == n_name && !memcmp(sl_dim_sizes_name(sizes, i), name, n_name))
+                        return -EEXIST;
         if (sizes->n == SL_SYMBOLS_MAX)
                 return -E2BIG;
-        sizes->items[sizes->n++] = item;
+        if (n_name >= sizeof(sizes->text) - sizes->text_bytes)
+                return -ENOSPC;
+        memcpy(end, name, n_name);
+        sizes->names[sizes->n] = (uint16_t)sizes->text_bytes;
+        sizes->sizes[sizes->n++] = size;
+        sizes->text_bytes += (uint32_t)n_name + 1;
         return 0;
 }
 
@@ -48,8 +53,12 @@ static int parse_part(const char *part, size_t n, struct sl_dim_sizes *sizes, st
                 return sl_error_set(error, EINVAL, "\"%.*s\": that dimension has a size already", (int)n, part);
         if (r == -E2BIG)
                 return sl_error_set(error, E2BIG, "\"%.*s\": at most %d dimensions have sizes", (int)n, part, SL_SYMBOLS_MAX);
+        if (r == -ENOSPC)
+                return sl_error_set(error, ENOSPC,
+                        "\"%.*s\": the names of dimensions that have sizes take at most %d bytes together", (int)n, part,
+                        SL_DIM_NAMES_BYTES);
         if (r < 0)
-                return sl_error_set(error, EINVAL, "\"%.*s\": a name has 1 to %d characters, a size is 1 to %lld", (int)n, part,
+                return sl_error_set(error, EINVAL, "\"%.*s\": a name has 1 to %d bytes, a size is 1 to %lld", (int)n, part,
                         SL_SYMBOL_BYTES - 1, SL_DIM_SIZE_MAX);
         return 0;
 }
@@ -77,7 +86,7 @@ const char *sl_dim_sizes_print(const struct sl_dim_sizes *sizes, char *text)
         text[0] = 0;
         for (uint32_t i = 0; i < sizes->n; i++)
                 used += (size_t)snprintf(text + used, SL_DIM_SIZES_TEXT_MAX - used, "%s%s=%" PRId64, i ? "," : "",
-                        sizes->items[i].name, sizes->items[i].size);
+                        sl_dim_sizes_name(sizes, i), sizes->sizes[i]);
         return text;
 }
 
@@ -86,6 +95,6 @@ const char *sl_symbol_name(const char *parameter, const char *input, uint32_t ax
         if (parameter && *parameter)
                 snprintf(name, SL_SYMBOL_BYTES, "%s", parameter);
         else
-                snprintf(name, SL_SYMBOL_BYTES, "%.*s:%u", SL_SYMBOL_BYTES - 12, input, axis);
+                snprintf(name, SL_SYMBOL_BYTES, "%s:%u", input, axis);
         return name;
 }

@@ -68,65 +68,79 @@ struct fake_runtime {
 
 /* ---- catalogue ---- */
 
-static void port(
-        struct sl_catalogue_port *to, const char *name, uint32_t dtype, uint8_t batch_axis, uint8_t rank, const int32_t *dims)
+/* A model with inputs "x" and "ids" and outputs "y" and "ids_out", or the first of each. */
+struct listed {
+        struct sl_catalogue_model model;
+        struct sl_catalogue_port ports[4];
+};
+
+static const char texts[] = "x\0ids\0y\0ids_out";
+
+static void port(struct sl_catalogue_port *to, uint32_t name, uint32_t dtype, uint8_t batch_axis, uint8_t rank, const int32_t *dims)
 {
-        snprintf(to->name, sizeof(to->name), "%s", name);
+        to->name = name;
         to->dtype = (uint8_t)dtype;
         to->rank = rank;
         to->batch_axis = batch_axis;
         memcpy(to->dims, dims, rank * sizeof(*dims));
 }
 
-static struct sl_catalogue_model model(const char *name, uint32_t state)
+static struct listed listed(const char *name, uint32_t state, uint32_t n)
 {
-        struct sl_catalogue_model model = {.state = state, .generation = 1, .version = 1, .segment_samples = 128};
+        struct listed listed = {.model = {.state = state, .generation = 1, .version = 1, .segment_samples = 128}};
 
-        model.samples_max = ECHO_SAMPLES;
-        model.n_inputs = model.n_outputs = 1;
-        snprintf(model.name, sizeof(model.name), "%s", name);
-        return model;
+        listed.model.samples_max = ECHO_SAMPLES;
+        listed.model.n_inputs = listed.model.n_outputs = n;
+        snprintf(listed.model.name, sizeof(listed.model.name), "%s", name);
+        return listed;
 }
 
-static void both(struct sl_catalogue_model *model, uint32_t i, uint32_t dtype, uint8_t axis, uint8_t rank, const int32_t *dims)
+static void both(struct listed *listed, uint32_t i, uint32_t dtype, uint8_t axis, uint8_t rank, const int32_t *dims)
 {
-        static const char *const inputs[] = {"x", "ids"}, *const outputs[] = {"y", "ids_out"};
+        static const uint32_t inputs[] = {0, 2}, outputs[] = {6, 8};
 
-        port(&model->inputs[i], inputs[i], dtype, axis, rank, dims);
-        port(&model->outputs[i], outputs[i], dtype, axis, rank, dims);
+        port(&listed->ports[i], inputs[i], dtype, axis, rank, dims);
+        port(&listed->ports[listed->model.n_inputs + i], outputs[i], dtype, axis, rank, dims);
+}
+
+static void list(struct sl_catalogue *catalogue, uint32_t index, struct listed *listed)
+{
+        const struct sl_catalogue_part part = {listed->ports, texts, sizeof(texts)};
+
+        if (sl_catalogue_write(catalogue, index, &listed->model, &part) < 0)
+                abort();
 }
 
 enum { ECHO, PAIR, VECTOR, FIRST3, BROKEN, LOADING, FAILED, N_MODELS };
 
 static void publish_echo(struct fake_runtime *f)
 {
-        struct sl_catalogue_model echo = model("echo", f->options.without_echo ? SL_MODEL_ABSENT : SL_MODEL_READY);
+        struct listed echo = listed("echo", f->options.without_echo ? SL_MODEL_ABSENT : SL_MODEL_READY, 1);
 
-        echo.generation = f->echo_generation;
+        echo.model.generation = f->echo_generation;
+        echo.model.n_inputs = f->options.echo_optional ? 2 : 1;
         both(&echo, 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, f->options.echo_width ? (int32_t)f->options.echo_width : 4});
         if (f->options.echo_optional) {
                 both(&echo, 1, SL_DTYPE_I64, SL_NO_BATCH_AXIS, 1, (int32_t[]){3});
-                echo.inputs[1].optional = 1;
-                echo.n_inputs = 2;
+                echo.ports[1].optional = 1;
         }
-        sl_catalogue_write(f->catalogue.base, ECHO, &echo);
+        list(f->catalogue.base, ECHO, &echo);
 }
 
 static void fill_catalogue(struct fake_runtime *f)
 {
         struct sl_catalogue *catalogue = f->catalogue.base;
-        struct sl_catalogue_model models[N_MODELS] = {
-                [PAIR] = model("pair", SL_MODEL_READY),
-                [VECTOR] = model("vector", SL_MODEL_READY),
-                [FIRST3] = model("first3", SL_MODEL_READY),
-                [BROKEN] = model("broken", SL_MODEL_READY),
-                [LOADING] = model("loading", SL_MODEL_LOADING),
-                [FAILED] = model("failed", SL_MODEL_FAILED),
+        struct listed models[N_MODELS] = {
+                [PAIR] = listed("pair", SL_MODEL_READY, 2),
+                [VECTOR] = listed("vector", SL_MODEL_READY, 1),
+                [FIRST3] = listed("first3", SL_MODEL_READY, 1),
+                [BROKEN] = listed("broken", SL_MODEL_READY, 1),
+                [LOADING] = listed("loading", SL_MODEL_LOADING, 1),
+                [FAILED] = listed("failed", SL_MODEL_FAILED, 1),
         };
 
-        snprintf(models[FAILED].reason, sizeof(models[FAILED].reason), "not an ONNX file");
-        models[PAIR].n_inputs = models[PAIR].n_outputs = 2;
-        models[PAIR].flags = SL_MODEL_ENSEMBLE;
+        snprintf(models[FAILED].model.reason, sizeof(models[FAILED].model.reason), "not an ONNX file");
+        models[PAIR].model.flags = SL_MODEL_ENSEMBLE;
         both(&models[PAIR], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 2});
         both(&models[PAIR], 1, SL_DTYPE_I64, 0, 2, (int32_t[]){-1, 3});
         both(&models[VECTOR], 0, SL_DTYPE_F32, SL_NO_BATCH_AXIS, 1, (int32_t[]){3});
@@ -142,7 +156,7 @@ static void fill_catalogue(struct fake_runtime *f)
         f->echo_generation = 1;
         publish_echo(f);
         for (uint32_t i = PAIR; i < N_MODELS; i++)
-                sl_catalogue_write(catalogue, i, &models[i]);
+                list(catalogue, i, &models[i]);
 }
 
 /* ---- answering requests ---- */

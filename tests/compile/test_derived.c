@@ -36,8 +36,12 @@ static void build(struct network *net, int64_t size, bool other_weights)
         x = network_conv(net, x, CHANNELS, 16, 1, 1, 1);
         x = network_node(net, SL_OP_ADD, VALUES(x, network_weights(net, DIMS(1, 16, 1, 1))), 0, NULL);
         network_output(net, network_apply(net, SL_OP_SIGMOID, x));
-        for (uint32_t i = 0; i < net->graph->n_nodes; i++)
-                snprintf(net->graph->nodes[i].name, sizeof(net->graph->nodes[i].name), "node-%u", i);
+        for (uint32_t i = 0; i < net->graph->n_nodes; i++) {
+                char *name = sl_graph_alloc(net->graph, 16);
+
+                snprintf(name, 16, "node-%u", i);
+                net->graph->nodes[i].name = name;
+        }
         network_finish(net);
 }
 

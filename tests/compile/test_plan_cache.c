@@ -206,7 +206,7 @@ static off_t harmless_offset(int fd)
         struct sl_plan_header header;
 
         cr_assert_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
-        return (off_t)(header.sections[SL_PLAN_SECTION_INFO].offset + offsetof(struct sl_plan_info, multiply_adds));
+        return (off_t)(header.sections[SL_PLAN_SECTION_INFO].offset + offsetof(struct sl_plan_description, info.multiply_adds));
 }
 
 static void flip(int fd)

@@ -293,13 +293,14 @@ Test(plan_file, a_model_that_takes_several_samples_has_a_place_for_them_in_every
         int fd = small_plan_fd("ref");
         struct file file = read_file(fd);
         const struct sl_plan_header *header = (void *)file.bytes;
-        struct sl_plan_info *info = (void *)(file.bytes + header->sections[SL_PLAN_SECTION_INFO].offset);
+        const struct sl_plan_description *description = (void *)(file.bytes + header->sections[SL_PLAN_SECTION_INFO].offset);
+        struct sl_plan_port *ports = (void *)(file.bytes + header->sections[SL_PLAN_SECTION_PORTS].offset);
         struct sl_error error = {0};
         struct sl_plan *plan;
 
-        cr_assert(info->batchable && info->n_batches == 2);
-        info->inputs[0].batch_axis = SL_PORT_NO_BATCH;
-        info->inputs[0].shape.dims[0] = 1;
+        cr_assert(description->info.batchable && description->info.n_batches == 2);
+        ports[0].port.batch_axis = SL_PORT_NO_BATCH;
+        ports[0].port.shape.dims[0] = 1;
         seal_checksum(&file);
         cr_assert_eq(open_bytes(&file, &plan, &error), -EBADMSG);
         cr_expect_not_null(strstr(error.text, "input 0 is described wrongly"), "%s", error.text);

@@ -182,6 +182,7 @@ Test(share, without_its_members_or_with_others_it_is_not_opened_but_read)
         merged.singles[0] = first;
         cr_expect_eq(sl_plan_read_info(fd, &info, &error), 0, "%s", error.text);
         cr_expect_gt(info.member_bytes, 0);
+        sl_plan_info_deinit(&info);
         close(fd);
         merged_lanes_deinit(&merged);
 }

@@ -256,7 +256,7 @@ static struct sl_base_plan *base_by(uint32_t algorithm)
         network_init(&other);
         x = network_input(&other, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 5, 5));
         network_output(&other, network_conv(&other, x, 4, 20, 3, 1, 1));
-        strcpy(other.graph->nodes[0].name, "conv");
+        other.graph->nodes[0].name = "conv";
         cr_assert_eq(sl_attrs_set_int(&other.graph->nodes[0].attrs, SL_ATTR_ALGORITHM, algorithm), 0);
         network_finish(&other);
         fd = network_plan_fd(&other, "ref", 1);
@@ -264,7 +264,7 @@ static struct sl_base_plan *base_by(uint32_t algorithm)
         close(fd);
         network_deinit(&other);
         for (uint32_t p = 0; p < N_PROGRAMS; p++)
-                strcpy(programs[p].placement->graph->nodes[0].name, "conv");
+                programs[p].placement->graph->nodes[0].name = "conv";
         return base;
 }
 

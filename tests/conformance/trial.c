@@ -239,7 +239,7 @@ static uint32_t file_index(const struct trial *trial, const char *name)
         const Onnx__GraphProto *graph = trial->model->graph;
 
         for (uint32_t i = 0; i < graph->n_input; i++)
-                if (!strncmp(graph->input[i]->name, name, SL_NAME_BYTES - 1))
+                if (!strcmp(graph->input[i]->name, name))
                         return i;
         return UINT32_MAX;
 }

@@ -18,39 +18,80 @@ static struct sl_catalogue *new_catalogue(void)
         return catalogue;
 }
 
-/* A model in which every field says the same number. */
-static void fill(struct sl_catalogue_model *model, uint32_t number)
+#define OUTPUTS 40
+
+/* Room for a part that is written. */
+struct part {
+        struct sl_catalogue_port ports[OUTPUTS];
+        char text[2048];
+};
+
+/* A model in which every field says the same number, with outputs that do, and a name that is as long as the number wants. */
+static struct sl_catalogue_part fill(struct sl_catalogue_model *model, struct part *part, uint32_t number)
 {
+        size_t length = 1 + number * 37 % 1024;
+
         memset(model, 0, sizeof(*model));
+        memset(part, 0, sizeof(*part));
         model->state = SL_MODEL_READY;
         model->generation = number;
         model->version = number;
         model->segment_samples = number;
+        model->n_outputs = 1 + number % OUTPUTS;
         snprintf(model->name, sizeof(model->name), "model-%u", number);
-        for (uint32_t i = 0; i < SL_MODEL_OUTPUTS_MAX; i++)
-                model->outputs[i].dims[7] = (int32_t)number;
+        memset(part->text, 'a' + (int)(number % 26), length);
+        for (uint32_t i = 0; i < model->n_outputs; i++) {
+                part->ports[i].dims[7] = (int32_t)number;
+                part->ports[i].name = i ? (uint32_t)length : 0;
+        }
+        return (struct sl_catalogue_part){part->ports, part->text, (uint32_t)length + 1};
 }
 
-static bool agrees(const struct sl_catalogue_model *model)
+static bool agrees(const struct sl_catalogue_model *model, const struct sl_catalogue_part *got)
 {
-        char name[SL_MODEL_NAME_BYTES];
+        struct sl_catalogue_model wanted;
         uint32_t number = model->generation;
+        struct part part;
 
-        snprintf(name, sizeof(name), "model-%u", number);
-        return model->version == number && model->segment_samples == number && strcmp(name, model->name) == 0 &&
-               model->outputs[0].dims[7] == (int32_t)number && model->outputs[SL_MODEL_OUTPUTS_MAX - 1].dims[7] == (int32_t)number;
+        fill(&wanted, &part, number);
+        if (model->version != number || model->segment_samples != number || strcmp(wanted.name, model->name))
+                return false;
+        for (uint32_t i = 0; i < model->n_outputs; i++)
+                if (got->ports[i].dims[7] != (int32_t)number || strcmp(got->texts + got->ports[i].name, i ? "" : part.text))
+                        return false;
+        return model->n_outputs == wanted.n_outputs;
+}
+
+static void write_number(struct sl_catalogue *catalogue, uint32_t index, uint32_t number)
+{
+        struct sl_catalogue_model model;
+        struct part part;
+        const struct sl_catalogue_part given = fill(&model, &part, number);
+
+        cr_assert_eq(sl_catalogue_write(catalogue, index, &model, &given), 0);
+}
+
+static void expect_number(const struct sl_catalogue *catalogue, uint32_t index, uint32_t number)
+{
+        struct sl_catalogue_model got;
+        struct sl_catalogue_part part;
+
+        cr_assert_eq(sl_catalogue_open(catalogue, index, &got, &part), 0);
+        cr_expect_eq(got.generation, number);
+        cr_expect(agrees(&got, &part), "model %u at %u", number, index);
+        free(part.ports);
 }
 
 Test(catalogue, what_was_written_is_read_and_found_by_name)
 {
         struct sl_catalogue *catalogue = new_catalogue();
-        struct sl_catalogue_model model, got;
+        struct sl_catalogue_model got;
         uint32_t index;
 
-        fill(&model, 12);
-        sl_catalogue_write(catalogue, 5, &model);
+        write_number(catalogue, 5, 12);
         cr_expect_eq(sl_catalogue_read(catalogue, 5, &got), 0);
-        cr_expect(agrees(&got));
+        cr_expect_str_eq(got.name, "model-12");
+        expect_number(catalogue, 5, 12);
         cr_expect_eq(sl_catalogue_find(catalogue, "model-12", &index, NULL), 0);
         cr_expect_eq(index, 5);
         cr_expect_eq(atomic_load(&catalogue->changes), 1);
@@ -60,16 +101,14 @@ Test(catalogue, what_was_written_is_read_and_found_by_name)
 Test(catalogue, what_is_not_there_is_enoent)
 {
         struct sl_catalogue *catalogue = new_catalogue();
-        struct sl_catalogue_model model, got;
+        struct sl_catalogue_model got, gone = {.state = SL_MODEL_ABSENT, .name = "model-1"};
         uint32_t index = 99;
 
         cr_expect_eq(sl_catalogue_read(catalogue, 0, &got), -ENOENT);
         cr_expect_eq(sl_catalogue_read(catalogue, SL_CATALOGUE_MODELS, &got), -ENOENT);
-        fill(&model, 1);
-        sl_catalogue_write(catalogue, 0, &model);
+        write_number(catalogue, 0, 1);
         cr_expect_eq(sl_catalogue_find(catalogue, "model", &index, NULL), -ENOENT, "a prefix is no name");
-        model.state = SL_MODEL_ABSENT;
-        sl_catalogue_write(catalogue, 0, &model);
+        cr_expect_eq(sl_catalogue_write(catalogue, 0, &gone, NULL), 0);
         cr_expect_eq(
                 sl_catalogue_find(catalogue, "model-1", &index, NULL), -ENOENT, "a removed model keeps its bytes, not its name");
         cr_expect_eq(index, 99);
@@ -79,15 +118,82 @@ Test(catalogue, what_is_not_there_is_enoent)
 Test(catalogue, a_writer_that_died_inside_a_change_does_not_hang_readers)
 {
         struct sl_catalogue *catalogue = new_catalogue();
-        struct sl_catalogue_model model, got;
+        struct sl_catalogue_model got;
+        struct sl_catalogue_part part;
         uint32_t index;
 
-        fill(&model, 3);
-        sl_catalogue_write(catalogue, 3, &model);
+        write_number(catalogue, 3, 3);
         atomic_store(&catalogue->models[0].seq, 1);
         cr_expect_eq(sl_catalogue_read(catalogue, 0, &got), -EAGAIN);
+        cr_expect_eq(sl_catalogue_open(catalogue, 0, &got, &part), -EAGAIN);
         cr_expect_eq(sl_catalogue_find(catalogue, "model-3", &index, NULL), 0, "the others stay readable");
         cr_expect_eq(sl_catalogue_find(catalogue, "model-0", &index, NULL), -EAGAIN, "it may be the one that is being changed");
+        free(catalogue);
+}
+
+/* Models come, go and grow; each keeps what is its own, and the room of what went is found again. */
+Test(catalogue, parts_of_any_size_share_the_room_and_never_overlap)
+{
+        struct sl_catalogue *catalogue = new_catalogue();
+        struct sl_catalogue_model gone = {.state = SL_MODEL_ABSENT};
+        uint32_t numbers[SL_CATALOGUE_MODELS] = {0};
+
+        for (uint32_t number = 1; number < 3000; number++) {
+                uint32_t index = number * 2654435761u % SL_CATALOGUE_MODELS;
+
+                if (number % 5 == 0)
+                        cr_assert_eq(sl_catalogue_write(catalogue, index, &gone, NULL), 0);
+                else
+                        write_number(catalogue, index, number);
+                numbers[index] = number % 5 ? number : 0;
+        }
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                if (numbers[i])
+                        expect_number(catalogue, i, numbers[i]);
+                cr_expect_leq(catalogue->models[i].part, 2u << 20, "the lowest room is taken");
+        }
+        free(catalogue);
+}
+
+Test(catalogue, what_has_no_room_changes_nothing)
+{
+        struct sl_catalogue *catalogue = new_catalogue();
+        char *texts = calloc(1, SL_CATALOGUE_PARTS_BYTES);
+        struct sl_catalogue_model model = {.state = SL_MODEL_READY, .name = "large"};
+        struct sl_catalogue_part large = {NULL, texts, SL_CATALOGUE_PARTS_BYTES - 4096};
+
+        write_number(catalogue, 7, 7);
+        cr_expect_eq(sl_catalogue_write(catalogue, 1, &model, &large), 0);
+        cr_expect_eq(sl_catalogue_write(catalogue, 2, &model, &large), -ENOSPC);
+        cr_expect_eq(sl_catalogue_write(catalogue, 7, &model, &large), -ENOSPC);
+        expect_number(catalogue, 7, 7);
+        cr_expect_eq(catalogue->models[2].state, SL_MODEL_ABSENT);
+        free(texts);
+        free(catalogue);
+}
+
+Test(catalogue, an_impossible_part_is_refused_and_not_followed)
+{
+        struct sl_catalogue *catalogue = new_catalogue();
+        struct sl_catalogue_model *model = &catalogue->models[4], whole, got;
+        struct sl_catalogue_part part;
+        struct sl_catalogue_port *ports;
+
+        write_number(catalogue, 4, 30);
+        whole = *model;
+        ports = (void *)(catalogue->parts + model->part);
+        model->part = SL_CATALOGUE_PARTS_BYTES - 8;
+        cr_expect_eq(sl_catalogue_open(catalogue, 4, &got, &part), -EPROTO);
+        model->part = whole.part;
+        model->n_inputs = UINT32_MAX;
+        cr_expect_eq(sl_catalogue_open(catalogue, 4, &got, &part), -EPROTO);
+        model->n_inputs = whole.n_inputs;
+        ports[3].name = model->part_bytes;
+        cr_expect_eq(sl_catalogue_open(catalogue, 4, &got, &part), -EPROTO);
+        ports[3].name = 0;
+        memset(catalogue->parts + model->part + model->n_outputs * sizeof(*ports), 'x',
+                model->part_bytes - model->n_outputs * sizeof(*ports));
+        cr_expect_eq(sl_catalogue_open(catalogue, 4, &got, &part), -EPROTO, "a text without an end");
         free(catalogue);
 }
 
@@ -101,11 +207,9 @@ struct writing {
 static void *write_on(void *context)
 {
         struct writing *writing = context;
-        struct sl_catalogue_model model;
 
         for (uint32_t number = 1; !atomic_load(&writing->stop); number++) {
-                fill(&model, number);
-                sl_catalogue_write(writing->catalogue, 0, &model);
+                write_number(writing->catalogue, number % 2, number);
                 for (int pause = 0; pause < 20; pause++)
                         sched_yield();
         }
@@ -116,17 +220,19 @@ Test(catalogue, a_copy_is_whole_or_refused)
 {
         struct writing writing = {.catalogue = new_catalogue()};
         struct sl_catalogue_model got;
+        struct sl_catalogue_part part;
         pthread_t thread;
         int whole = 0;
 
         cr_assert_eq(pthread_create(&thread, NULL, write_on, &writing), 0);
         while (whole < WHOLE_COPIES) {
-                int r = sl_catalogue_read(writing.catalogue, 0, &got);
+                int r = sl_catalogue_open(writing.catalogue, 0, &got, &part);
 
                 cr_assert(r == 0 || r == -EAGAIN || (r == -ENOENT && whole == 0));
                 if (r < 0)
                         continue;
-                cr_assert(agrees(&got));
+                cr_assert(agrees(&got, &part));
+                free(part.ports);
                 whole++;
         }
         atomic_store(&writing.stop, true);

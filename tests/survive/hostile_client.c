@@ -96,6 +96,13 @@ static const struct sl_catalogue_model *some_model(struct hostile *h, uint32_t *
         return NULL;
 }
 
+static const struct sl_catalogue_port *ports_of(struct hostile *h, const struct sl_catalogue_model *model)
+{
+        const struct sl_catalogue *catalogue = h->raw.catalogue.base;
+
+        return (const void *)(catalogue->parts + model->part);
+}
+
 static size_t element_bytes(uint8_t dtype)
 {
         return dtype == 7 ? 8 : 4; /* int64, float32 */
@@ -137,8 +144,8 @@ static void send_entry(struct hostile *h, uint32_t q, bool tag_kept)
         entry.generation = model ? model->generation : 0;
         struct sl_descriptor *descriptors = &queue->descriptors[(size_t)entry.tag * queue->tensors];
         if (model) {
-                describe(&descriptors[0], &model->inputs[0], entry.samples, 0);
-                describe(&descriptors[1], &model->outputs[0], entry.samples, ARENA_BYTES / 2);
+                describe(&descriptors[0], &ports_of(h, model)[0], entry.samples, 0);
+                describe(&descriptors[1], &ports_of(h, model)[model->n_inputs], entry.samples, ARENA_BYTES / 2);
                 spoil(h, descriptors, 2 * sizeof(*descriptors));
         }
         uint16_t tag = entry.tag;
@@ -257,8 +264,8 @@ static int attack_inputs(struct hostile *h)
                         entry.tag = (uint16_t)(index & queue->mask);
                         entry.model = model_index;
                         entry.generation = model->generation;
-                        describe(&descriptors[0], &model->inputs[0], entry.samples, 0);
-                        describe(&descriptors[1], &model->outputs[0], entry.samples, ARENA_BYTES / 2);
+                        describe(&descriptors[0], &ports_of(h, model)[0], entry.samples, 0);
+                        describe(&descriptors[1], &ports_of(h, model)[model->n_inputs], entry.samples, ARENA_BYTES / 2);
                         memcpy((char *)slot + 4, (char *)&entry + 4, sizeof(entry) - 4);
                         atomic_store(&slot->seq, index + 1);
                         ring_doorbell(h);

@@ -106,7 +106,7 @@ static void print_json(const struct sl_plan_info *info)
 int inspect_plan(const char *path, bool json, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-        struct sl_plan_info info;
+        SL_CLEANUP(sl_plan_info_deinit) struct sl_plan_info info = {0};
         int r = fd < 0 ? sl_error_set(error, errno, "%s", strerror(errno)) : sl_plan_read_info(fd, &info, error);
 
         if (r == 0)

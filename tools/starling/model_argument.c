@@ -166,11 +166,11 @@ int model_argument_settle(const char *command, const struct model_argument *argu
                 r = adopt_sizes(&chosen, &lowering->shapes, error);
 
         for (uint32_t i = before; r == 0 && i < lowering->shapes.n; i++) {
-                const struct sl_dim_size *size = &lowering->shapes.items[i];
+                const char *name = sl_dim_sizes_name(&lowering->shapes, i);
 
                 fprintf(stderr,
                         "starling %s: dimension \"%s\" is open and is %" PRId64 " here; for another size: -O shapes=%s=SIZE\n",
-                        command, size->name, size->size, size->name);
+                        command, name, lowering->shapes.sizes[i], name);
         }
         return r;
 }

@@ -2,6 +2,7 @@
 /*
  * `starling models`: the catalogue. With --verbose also what each worker of a model takes, from the statistics of the same runtime.
  */
+#include "base/dim_sizes.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "command.h"
@@ -42,7 +43,7 @@ static int compare_names(const void *a, const void *b)
 static json_t *port_json(const struct starling_port *port)
 {
         json_t *shape = json_array();
-        char name[STARLING_NAME_BYTES];
+        char name[SL_NAME_MAX + 1];
 
         for (uint32_t i = 0; i < port->rank; i++)
                 json_array_append_new(shape, port->dims[i] < 0 ? json_null() : json_integer(port->dims[i]));
@@ -125,7 +126,7 @@ static void print_json(
 /* "image float32 [N,1,8,8]" */
 static void print_port(const struct starling_port *port)
 {
-        char name[STARLING_NAME_BYTES];
+        char name[SL_NAME_MAX + 1];
 
         printf(" %s %s [%s", sl_utf8_clean(port->name, name, sizeof(name)), starling_dtype_name(port->dtype),
                 !port->rank && port->dims[0] < 0 ? "..." : "");

@@ -60,7 +60,7 @@ class ModelEntry(Structure):
 
 class PortInfo(Structure):
     _fields_ = [
-        ("name", c_char * NAME_BYTES),
+        ("name", c_char_p),
         ("dtype", c_int),
         ("rank", c_uint32),
         ("dims", c_int32 * RANK_MAX),

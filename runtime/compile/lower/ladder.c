@@ -97,9 +97,8 @@ static int fill_batches(struct sl_plan_info *info, uint32_t batch_max, struct sl
 }
 
 /* An integer may end up as an index, whatever lies between: better one copy too many than an index that changes under a check. */
-static void fill_port(struct sl_port *port, const struct sl_value *named, const struct sl_value *shaped, bool has_axis, bool input)
+static int fill_port(struct sl_port *port, const struct sl_value *named, const struct sl_value *shaped, bool has_axis, bool input)
 {
-        sl_utf8_clean(named->name, port->name, sizeof(port->name));
         port->dtype = shaped->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(shaped->tensor.dtype);
         port->batch_axis = has_axis ? 0 : SL_PORT_NO_BATCH;
@@ -108,48 +107,77 @@ static void fill_port(struct sl_port *port, const struct sl_value *named, const 
         port->shape.rank = shaped->tensor.shape.rank;
         for (uint32_t i = 0; i < port->shape.rank; i++)
                 port->shape.dims[i] = has_axis && i == 0 ? SL_DIM_BATCH : shaped->tensor.shape.dims[i];
+        return sl_plan_info_set(&port->name, named->name);
 }
 
 static int fill_ports(const struct sl_graph *graph, const struct sl_graph *single, bool has_axis, struct sl_plan_info *info,
         struct sl_error *error)
 {
+        int r = sl_plan_info_set(&info->name, graph->name);
+
+        for (uint32_t i = 0; i < graph->n_inputs && r == 0; i++)
+                r = fill_port(
+                        &info->inputs[i], &graph->values[graph->inputs[i]], &single->values[single->inputs[i]], has_axis, true);
+        for (uint32_t i = 0; i < graph->n_outputs && r == 0; i++)
+                r = fill_port(
+                        &info->outputs[i], &graph->values[graph->outputs[i]], &single->values[single->outputs[i]], has_axis, false);
+        return r < 0 ? sl_error_set(
+                               error, -r, "no memory for the names of %u inputs and %u outputs", graph->n_inputs, graph->n_outputs)
+                     : 0;
+}
+
+static int init_info(const struct sl_graph *graph, struct sl_plan_info *info, struct sl_error *error)
+{
         if (graph->n_inputs > SL_PLAN_PORTS_MAX || graph->n_outputs > SL_PLAN_PORTS_MAX)
                 return sl_error_set(error, E2BIG, "%u inputs and %u outputs, a model has at most %d of each", graph->n_inputs,
                         graph->n_outputs, SL_PLAN_PORTS_MAX);
-        info->n_inputs = graph->n_inputs;
-        info->n_outputs = graph->n_outputs;
-        for (uint32_t i = 0; i < graph->n_inputs; i++)
-                fill_port(&info->inputs[i], &graph->values[graph->inputs[i]], &single->values[single->inputs[i]], has_axis, true);
-        for (uint32_t i = 0; i < graph->n_outputs; i++)
-                fill_port(
-                        &info->outputs[i], &graph->values[graph->outputs[i]], &single->values[single->outputs[i]], has_axis, false);
+        if (sl_plan_info_init(info, graph->n_inputs, graph->n_outputs) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for %u inputs and %u outputs", graph->n_inputs, graph->n_outputs);
         return 0;
 }
 
 int sl_ladder_describe(const struct sl_graph *graph, struct sl_plan_info *ret_info, struct sl_error *error)
 {
-        memset(ret_info, 0, sizeof(*ret_info));
-        memcpy(ret_info->name, graph->name, strnlen(graph->name, sizeof(ret_info->name) - 1));
-        return fill_ports(graph, graph, false, ret_info, error);
+        struct sl_plan_info info;
+        int r = init_info(graph, &info, error);
+
+        if (r < 0)
+                return r;
+        r = fill_ports(graph, graph, false, &info, error);
+        if (r < 0)
+                sl_plan_info_deinit(&info);
+        else
+                *ret_info = info;
+        return r;
+}
+
+static int choose(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch_max, struct sl_plan_info *info,
+        struct sl_error *error)
+{
+        int r;
+
+        info->batchable = is_batchable(graph, single, batch_max);
+        r = fill_batches(info, info->batchable ? batch_max : 1, error);
+        return r < 0 ? r : fill_ports(graph, single, info->batchable, info, error);
 }
 
 int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl_plan_info *ret_info, struct sl_graph **ret_single,
         struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
+        struct sl_plan_info info;
         int r = sl_graph_specialise(graph, 1, &single, error);
 
+        if (r == 0)
+                r = init_info(graph, &info, error);
         if (r < 0)
                 return r;
-        memset(ret_info, 0, sizeof(*ret_info));
-        memcpy(ret_info->name, graph->name, strnlen(graph->name, sizeof(ret_info->name) - 1));
-        ret_info->batchable = is_batchable(graph, single, batch_max);
-        r = fill_batches(ret_info, ret_info->batchable ? batch_max : 1, error);
-        if (r < 0)
+        r = choose(graph, single, batch_max, &info, error);
+        if (r < 0) {
+                sl_plan_info_deinit(&info);
                 return r;
-        r = fill_ports(graph, single, ret_info->batchable, ret_info, error);
-        if (r < 0)
-                return r;
+        }
+        *ret_info = info;
         *ret_single = sl_take(single);
         return 0;
 }

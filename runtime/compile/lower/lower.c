@@ -334,6 +334,7 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered)
                 free_program(&lowered->programs[i]);
         sl_packing_free(lowered->packing);
         free(lowered->choices);
+        sl_plan_info_deinit(&lowered->info);
         free(lowered);
         return NULL;
 }

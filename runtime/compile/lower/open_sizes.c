@@ -55,24 +55,26 @@ static int try_one(const struct sl_model_file *model, const struct sl_lower_opti
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
-        SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
+        struct sl_plan_info info = {0};
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
-        int r = info ? sl_import_onnx_file(model, &limits, &options->shapes, &graph, why)
-                     : sl_error_set(why, ENOMEM, "no memory for %zu bytes", sizeof(*info));
+        int r = sl_import_onnx_file(model, &limits, &options->shapes, &graph, why);
 
         if (r < 0)
                 return r;
         r = sl_lower_rewrite(graph, options, why);
         if (r < 0)
                 return as_sizes(r);
-        r = sl_ladder_choose(graph, sl_lower_ladder_max(options), info, &single, why);
+        r = sl_ladder_choose(graph, sl_lower_ladder_max(options), &info, &single, why);
         if (r == 0)
                 r = try_backend(single, options, why);
-        else if (describe && sl_ladder_describe(graph, info, NULL) == 0)
+        else if (describe && sl_ladder_describe(graph, &info, NULL) == 0)
                 r = 0;
-        if (r < 0)
+        if (r < 0) {
+                sl_plan_info_deinit(&info);
                 return as_sizes(r);
-        *ret_info = *info;
+        }
+        sl_plan_info_deinit(ret_info);
+        *ret_info = info;
         return 0;
 }
 
@@ -114,7 +116,7 @@ static bool leads_an_input(const struct sl_signature *signature, uint32_t symbol
 static int choose(const struct sl_model_file *model, const struct sl_signature *signature, uint32_t samples,
         struct sl_lower_options *lowering, struct sl_error *why)
 {
-        SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
+        SL_CLEANUP(sl_plan_info_deinit) struct sl_plan_info info = {0};
         struct sl_lower_options first = *lowering;
 
         for (uint32_t i = 0; i < signature->n_symbols; i++) {
@@ -123,11 +125,11 @@ static int choose(const struct sl_model_file *model, const struct sl_signature *
                 if (leads_an_input(signature, i) && !sl_dim_sizes_find(&first.shapes, name))
                         sl_dim_sizes_add(&first.shapes, name, strlen(name), samples);
         }
-        for (size_t i = 0; i < sizeof(sizes_tried) / sizeof(sizes_tried[0]) && info; i++) {
+        for (size_t i = 0; i < sizeof(sizes_tried) / sizeof(sizes_tried[0]); i++) {
                 struct sl_lower_options bound = first;
                 int r = sl_sizes_bind(signature, sizes_tried[i], &bound.shapes);
 
-                r = r < 0 ? -ENOTSUP : try_one(model, &bound, false, info, why);
+                r = r < 0 ? -ENOTSUP : try_one(model, &bound, false, &info, why);
                 if (r == 0)
                         *lowering = bound;
                 if (r == 0 || r == -EINVAL)
@@ -157,7 +159,7 @@ static const char *without_path(const struct sl_model_file *model, const char *t
 static int settle(const struct sl_model_file *model, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
 {
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
-        struct sl_signature signature;
+        SL_CLEANUP(sl_signature_deinit) struct sl_signature signature = {0};
         struct sl_error why = {.text = ""};
         int r = sl_import_signature(model, &limits, &signature, error);
         const char *open;

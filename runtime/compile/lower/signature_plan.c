@@ -15,28 +15,28 @@
 #include <string.h>
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
+SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 
 static_assert(SL_SIGNATURE_PORTS_MAX == SL_PLAN_PORTS_MAX, "a plan has room for all ports of a signature");
-static_assert(SL_SIGNATURE_NAME_BYTES == SL_PORT_NAME_BYTES, "and for their names");
 
 /* The numbers that the symbols without a size have in the plan. */
 struct numbering {
         uint8_t of[SL_SYMBOLS_MAX];
 };
 
-static struct numbering number_symbols(
-        const struct sl_signature *signature, const struct sl_dim_sizes *sizes, struct sl_plan_info *info)
+static int number_symbols(const struct sl_signature *signature, const struct sl_dim_sizes *sizes, struct sl_plan_info *info,
+        struct numbering *ret_numbering)
 {
-        struct numbering numbering;
+        int r = 0;
 
-        for (uint32_t i = 0; i < signature->n_symbols; i++) {
+        for (uint32_t i = 0; i < signature->n_symbols && r == 0; i++) {
                 bool open = !sl_dim_sizes_find(sizes, signature->symbols[i]);
 
-                numbering.of[i] = open ? (uint8_t)info->n_symbols : SL_PORT_NO_SYMBOL;
+                ret_numbering->of[i] = open ? (uint8_t)info->n_symbols : SL_PORT_NO_SYMBOL;
                 if (open)
-                        memcpy(info->symbols[info->n_symbols++], signature->symbols[i], SL_SYMBOL_BYTES);
+                        r = sl_plan_info_add_symbol(info, signature->symbols[i]);
         }
-        return numbering;
+        return r;
 }
 
 static void fill_dim(const struct sl_signature *signature, const struct sl_dim_sizes *sizes, const struct numbering *numbering,
@@ -53,10 +53,9 @@ static void fill_dim(const struct sl_signature *signature, const struct sl_dim_s
                 port->shape.dims[axis] = sl_dim_sizes_find(sizes, signature->symbols[symbol]);
 }
 
-static void fill_port(const struct sl_signature *signature, const struct sl_dim_sizes *sizes, const struct numbering *numbering,
+static int fill_port(const struct sl_signature *signature, const struct sl_dim_sizes *sizes, const struct numbering *numbering,
         const struct sl_signature_port *from, bool input, struct sl_port *port)
 {
-        memcpy(port->name, from->name, sizeof(port->name));
         port->dtype = from->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(port->dtype);
         port->fallback = from->optional ? SL_PORT_FALLBACK_ELSEWHERE : 0;
@@ -65,6 +64,7 @@ static void fill_port(const struct sl_signature *signature, const struct sl_dim_
         for (uint32_t i = 0; i < port->shape.rank; i++)
                 fill_dim(signature, sizes, numbering, from, i, port);
         port->batch_axis = port->shape.rank && port->shape.dims[0] == SL_DIM_BATCH ? 0 : SL_PORT_NO_BATCH;
+        return sl_plan_info_set(&port->name, from->name);
 }
 
 /* The type and the rank are those that are computed, and so is every size that does not follow the open ones. */
@@ -83,19 +83,23 @@ static void correct_output(const struct sl_port *computed, struct sl_port *port)
         }
 }
 
-static void fill_info(const struct sl_signature *signature, const struct sl_lower_options *options, struct sl_plan_info *info)
+static int fill_info(const struct sl_signature *signature, const struct sl_lower_options *options, struct sl_plan_info *info)
 {
-        struct numbering numbering = number_symbols(signature, &options->shapes, info);
         const char *backend = sl_lower_options_backend(options);
+        struct numbering numbering;
+        int r = sl_plan_info_init(info, signature->n_inputs, signature->n_outputs);
 
-        memcpy(info->name, signature->name, sizeof(info->name));
+        if (r < 0)
+                return r;
         memcpy(info->backend, backend, strlen(backend));
-        info->n_inputs = signature->n_inputs;
-        info->n_outputs = signature->n_outputs;
-        for (uint32_t i = 0; i < info->n_inputs; i++)
-                fill_port(signature, &options->shapes, &numbering, &signature->inputs[i], true, &info->inputs[i]);
-        for (uint32_t i = 0; i < info->n_outputs; i++)
-                fill_port(signature, &options->shapes, &numbering, &signature->outputs[i], false, &info->outputs[i]);
+        r = number_symbols(signature, &options->shapes, info, &numbering);
+        if (r == 0)
+                r = sl_plan_info_set(&info->name, signature->name);
+        for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
+                r = fill_port(signature, &options->shapes, &numbering, &signature->inputs[i], true, &info->inputs[i]);
+        for (uint32_t i = 0; i < info->n_outputs && r == 0; i++)
+                r = fill_port(signature, &options->shapes, &numbering, &signature->outputs[i], false, &info->outputs[i]);
+        return r;
 }
 
 static bool describes_outputs(const struct sl_signature *signature)
@@ -110,37 +114,34 @@ static bool describes_outputs(const struct sl_signature *signature)
 static int describe(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_signature *signature,
         struct sl_plan_info *info, struct sl_error *why)
 {
-        SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *tried = calloc(1, sizeof(*tried));
+        SL_CLEANUP(sl_plan_info_deinit) struct sl_plan_info tried = {0};
         struct sl_error batch_why = {.text = ""};
-        int r = tried ? 0 : -ENOMEM, known;
+        int known = sl_sizes_try(model, options, signature, &tried, signature->has_batch ? &batch_why : why), r = 0;
 
-        if (r < 0)
-                return r;
-        known = sl_sizes_try(model, options, signature, tried, signature->has_batch ? &batch_why : why);
-        if (signature->has_batch && (known < 0 || !tried->batchable)) {
+        if (signature->has_batch && (known < 0 || !tried.batchable)) {
                 r = sl_signature_open_batch(signature, NULL);
-                known = r == 0 && known < 0 ? sl_sizes_try(model, options, signature, tried, why) : known;
+                known = r == 0 && known < 0 ? sl_sizes_try(model, options, signature, &tried, why) : known;
         }
         if (r == 0 && known < 0 && (known != -ERANGE || !describes_outputs(signature)))
                 r = known;
-        if (r < 0)
-                return r;
-        fill_info(signature, options, info);
-        for (uint32_t i = 0; i < info->n_outputs && known == 0; i++)
-                correct_output(&tried->outputs[i], &info->outputs[i]);
-        return 0;
+        if (r == 0)
+                r = fill_info(signature, options, info);
+        for (uint32_t i = 0; i < info->n_outputs && known == 0 && r == 0; i++)
+                correct_output(&tried.outputs[i], &info->outputs[i]);
+        return r;
 }
 
-/* As sizes_taken in a plan: all where the file has too many dimensions to number. */
-static uint32_t find_taken(const struct sl_dim_sizes *sizes, struct sl_signature signature)
+/* As sizes_taken in a plan: all where the file has too many dimensions to number. What leads the inputs is a symbol from then on.
+ */
+static uint32_t find_taken(const struct sl_dim_sizes *sizes, struct sl_signature *signature)
 {
         uint32_t taken = 0;
 
-        if (signature.has_batch && sl_signature_open_batch(&signature, NULL) < 0)
+        if (signature->has_batch && sl_signature_open_batch(signature, NULL) < 0)
                 return UINT32_MAX;
         for (uint32_t i = 0; i < sizes->n; i++)
-                for (uint32_t k = 0; k < signature.n_symbols; k++)
-                        if (!strcmp(sizes->items[i].name, signature.symbols[k]))
+                for (uint32_t k = 0; k < signature->n_symbols; k++)
+                        if (!strcmp(sl_dim_sizes_name(sizes, i), signature->symbols[k]))
                                 taken |= 1u << i;
         return taken;
 }
@@ -148,9 +149,9 @@ static uint32_t find_taken(const struct sl_dim_sizes *sizes, struct sl_signature
 int sl_signature_write(
         const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd, struct sl_error *why)
 {
-        SL_CLEANUP(sl_cleanup_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
+        SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
+        SL_CLEANUP(sl_signature_deinit) struct sl_signature signature = {0};
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
-        struct sl_signature signature;
         int r = lowered ? sl_import_signature(model, &limits, &signature, NULL) : -ENOMEM;
 
         if (r == 0 && signature.has_batch && !batch)
@@ -159,7 +160,7 @@ int sl_signature_write(
                 r = describe(model, options, &signature, &lowered->info, why);
         if (r < 0)
                 return r;
-        lowered->info.sizes_taken = find_taken(&options->shapes, signature);
+        lowered->info.sizes_taken = find_taken(&options->shapes, &signature);
         lowered->options = *options;
         return lowered->info.n_symbols ? sl_lowered_write(lowered, fd, NULL) : -ENOTSUP;
 }
@@ -198,7 +199,7 @@ static int import_open(const struct sl_model_file *model, const struct sl_lower_
 
 int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options)
 {
-        struct sl_signature signature;
+        SL_CLEANUP(sl_signature_deinit) struct sl_signature signature = {0};
         int r = import_open(model, options, &signature);
 
         return r < 0 ? r : sl_sizes_bind(&signature, size, &options->shapes);
@@ -225,21 +226,21 @@ int sl_signature_complete(const struct sl_model_file *model, const struct sl_low
         struct sl_plan_info *info)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *other = NULL;
-        struct sl_signature signature;
+        SL_CLEANUP(sl_signature_deinit) struct sl_signature signature = {0};
+        struct numbering numbering;
         int r = info->batchable && !options->shapes.n ? 0 : import_open(model, options, &signature);
 
         if (options->shapes.n)
-                info->sizes_taken = r < 0 ? UINT32_MAX : find_taken(&options->shapes, signature);
+                info->sizes_taken = r < 0 ? UINT32_MAX : find_taken(&options->shapes, &signature);
         if (info->batchable)
                 return 0;
         if (r < 0)
                 return r == -ENOTSUP || r == -E2BIG ? 0 : r;
-        struct numbering numbering = number_symbols(&signature, &options->shapes, info);
-        if (!info->n_symbols)
-                return 0;
+        r = number_symbols(&signature, &options->shapes, info, &numbering);
+        if (r < 0 || !info->n_symbols)
+                return r;
         if (make_other(model, options, graph, 2, &other) < 0 && make_other(model, options, graph, 3, &other) < 0) {
-                info->n_symbols = 0;
-                memset(info->symbols, 0, sizeof(info->symbols));
+                sl_plan_info_drop_symbols(info);
                 return 0;
         }
         mark_inputs(&signature, &numbering, info);

@@ -31,6 +31,10 @@
 #include <unistd.h>
 
 struct tables {
+        struct sl_plan_description description;
+        struct sl_plan_port *ports;
+        uint8_t *names;
+        uint64_t n_ports, names_bytes;
         struct sl_plan_program *programs;
         struct sl_plan_step *steps;
         struct sl_plan_operand *operands;
@@ -53,6 +57,8 @@ struct writer {
 
 static void tables_deinit(struct tables *tables)
 {
+        free(tables->ports);
+        free(tables->names);
         free(tables->programs);
         free(tables->steps);
         free(tables->operands);
@@ -287,6 +293,53 @@ static int put_fallbacks(struct sl_lowered *lowered, struct tables *tables)
         return r;
 }
 
+static uint64_t names_bytes(const struct sl_plan_info *info)
+{
+        uint64_t bytes = 1 + strlen(info->name) + 1;
+
+        for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++)
+                bytes += strlen(info->inputs[i].name) + 1;
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                bytes += strlen(info->symbols[i]) + 1;
+        return bytes;
+}
+
+static uint32_t put_name(struct tables *tables, const char *name)
+{
+        uint64_t at = tables->names_bytes, bytes = strlen(name) + 1;
+
+        memcpy(tables->names + at, name, bytes);
+        tables->names_bytes += bytes;
+        return (uint32_t)at;
+}
+
+/* The outputs lie behind the inputs, as in memory. The first text is empty, for symbols that there are not. */
+static int fill_info(const struct sl_plan_info *info, struct tables *tables)
+{
+        struct sl_plan_description *to = &tables->description;
+        uint64_t bytes = names_bytes(info);
+
+        tables->n_ports = info->n_inputs + info->n_outputs;
+        tables->ports = calloc(tables->n_ports + 1, sizeof(*tables->ports));
+        tables->names = bytes > UINT32_MAX ? NULL : calloc(bytes, 1);
+        if (!tables->ports || !tables->names)
+                return -ENOMEM;
+        tables->names_bytes = 1;
+        memcpy(&to->info, info, sizeof(*info));
+        to->info.name = NULL;
+        to->info.inputs = to->info.outputs = NULL;
+        memset(to->info.symbols, 0, sizeof(to->info.symbols));
+        to->name = put_name(tables, info->name);
+        for (uint32_t i = 0; i < tables->n_ports; i++) {
+                memcpy(&tables->ports[i].port, &info->inputs[i], sizeof(info->inputs[i]));
+                tables->ports[i].port.name = NULL;
+                tables->ports[i].name = put_name(tables, info->inputs[i].name);
+        }
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                to->symbols[i] = put_name(tables, info->symbols[i]);
+        return 0;
+}
+
 static int fill_tables(struct sl_lowered *lowered, struct tables *tables)
 {
         int r = allocate_tables(lowered, tables);
@@ -419,10 +472,12 @@ static int write_front(const struct writer *writer)
         return write_at(writer, front, sizeof(front), 0);
 }
 
-static int write_tables(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
+static int write_tables(struct writer *writer, const struct tables *tables)
 {
         const void *sections[SL_PLAN_SECTION_COUNT] = {
-                [SL_PLAN_SECTION_INFO] = &lowered->info,
+                [SL_PLAN_SECTION_INFO] = &tables->description,
+                [SL_PLAN_SECTION_PORTS] = tables->ports,
+                [SL_PLAN_SECTION_NAMES] = tables->names,
                 [SL_PLAN_SECTION_BACKENDS] = tables->backends.rows,
                 [SL_PLAN_SECTION_PROGRAMS] = tables->programs,
                 [SL_PLAN_SECTION_STEPS] = tables->steps,
@@ -443,14 +498,14 @@ static int write_tables(struct writer *writer, const struct sl_lowered *lowered,
         return r < 0 ? r : write_blobs(writer, &tables->backends);
 }
 
-static int write_all(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
+static int write_all(struct writer *writer, const struct tables *tables)
 {
         int r = write_data(writer, &tables->constants, true);
 
         if (r == 0)
                 r = write_data(writer, &tables->constants, false);
         if (r == 0)
-                r = write_tables(writer, lowered, tables);
+                r = write_tables(writer, tables);
         if (r == 0)
                 r = follow_at(writer, NULL, 0, writer->header.file_bytes);
         if (r == 0)
@@ -469,7 +524,7 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
 
         writer->end = SL_PLACED_START + sl_packing_placed_bytes(lowered->packing);
         writer->gathered = malloc(GATHERED_BYTES);
-        r = writer->gathered ? write_all(writer, lowered, tables) : -ENOMEM;
+        r = writer->gathered ? write_all(writer, tables) : -ENOMEM;
         free(writer->gathered);
         return r;
 }
@@ -480,10 +535,12 @@ static void count_weights(struct sl_lowered *lowered, const struct sl_constants 
         lowered->info.shared_bytes = constants->shared_bytes;
 }
 
-static int write_file(struct sl_lowered *lowered, const struct tables *tables, int fd, struct sl_error *error)
+static int write_file(const struct sl_lowered *lowered, const struct tables *tables, int fd, struct sl_error *error)
 {
         const uint64_t counts[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = 1,
+                [SL_PLAN_SECTION_PORTS] = tables->n_ports,
+                [SL_PLAN_SECTION_NAMES] = tables->names_bytes,
                 [SL_PLAN_SECTION_BACKENDS] = tables->backends.n_backends,
                 [SL_PLAN_SECTION_PROGRAMS] = tables->n_programs,
                 [SL_PLAN_SECTION_STEPS] = tables->n_steps,
@@ -498,7 +555,6 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
         struct writer writer = {.fd = fd};
         int r = 0;
 
-        count_weights(lowered, &tables->constants);
         fill_header(&writer, &lowered->options, lowered->base);
         plan_sections(&writer, counts);
         if (writer.header.file_bytes > lowered->options.plan_bytes_max)
@@ -524,6 +580,9 @@ int sl_lowered_write_unsummed(struct sl_lowered *lowered, int fd, struct sl_erro
         struct tables tables = {0};
         int r = fill_tables(lowered, &tables);
 
+        count_weights(lowered, &tables.constants);
+        if (r == 0)
+                r = fill_info(&lowered->info, &tables);
         if (r < 0)
                 sl_error_set(error, -r, "plan file: %s", strerror(-r));
         else

@@ -581,7 +581,7 @@ static int place_node(struct walk *walk, uint32_t index, struct sl_error *error)
 
 static int copy_values(struct walk *walk)
 {
-        memcpy(walk->graph->name, walk->source->name, sizeof(walk->graph->name));
+        walk->graph->name = walk->source->name;
         for (uint32_t i = 0; i < walk->source->n_values; i++) {
                 uint32_t value;
                 int r = add_value(walk, &walk->source->values[i], &walk->source->values[i].tensor, &value);

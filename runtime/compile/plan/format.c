@@ -38,10 +38,10 @@ struct sl_plan_key sl_plan_key_here(void)
 {
         struct sl_plan_key key = {
                 .operators = hash_operators(),
-                .struct_bytes = {sizeof(struct sl_plan_info), sizeof(struct sl_plan_program), sizeof(struct sl_plan_step),
+                .struct_bytes = {sizeof(struct sl_plan_description), sizeof(struct sl_plan_program), sizeof(struct sl_plan_step),
                         sizeof(struct sl_plan_operand), sizeof(struct sl_attr), sizeof(struct sl_plan_constant),
                         sizeof(struct sl_packed), SL_DTYPE_LIMIT, sizeof(struct sl_plan_backend), sizeof(struct sl_plan_blob),
-                        sizeof(struct sl_plan_piece), sizeof(struct sl_plan_identity)},
+                        sizeof(struct sl_plan_piece), sizeof(struct sl_plan_identity), sizeof(struct sl_plan_port)},
         };
 
         return key;

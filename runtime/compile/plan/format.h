@@ -4,9 +4,10 @@
  * offset, nothing by pointer; all numbers are little-endian as the processor has them, since a plan belongs to one kind of
  * processor.
  *
- *     header | DATA | INFO | BACKENDS | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | PIECES | MEMBERS | FORMS | BLOBS
- *            | BLOB_DATA
+ *     header | DATA | INFO | PORTS | NAMES | BACKENDS | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | PIECES | MEMBERS | FORMS
+ *            | BLOBS | BLOB_DATA
  *
+ *     info                          -> its inputs, then its outputs, in PORTS; texts in NAMES, each terminated there
  *     backend                       -> who runs steps, by name and by what its part of the plan depends on; its blobs, in order
  *     program (one per batch size)  -> its steps, in order
  *     program of a body             -> behind those, nested ones behind those that run them; of one step each. Its workspace lies
@@ -52,7 +53,7 @@
  * not understand each other. */
 struct sl_plan_key {
         uint64_t operators; /* hash of the names of all operators and attributes, in order */
-        uint32_t struct_bytes[12];
+        uint32_t struct_bytes[14];
 };
 
 enum sl_place {
@@ -63,6 +64,18 @@ enum sl_place {
         SL_PLACE_OUTPUT,    /* index: of its output port */
         SL_PLACE_SLOT,      /* index: of a tensor whose shape is known when it runs; offset 1: read for the last time */
         SL_PLACE_COUNT,
+};
+
+/* Pointers are 0; texts are offsets in NAMES. */
+struct sl_plan_description {
+        struct sl_plan_info info;
+        uint32_t name, symbols[SL_SYMBOLS_MAX];
+        uint32_t reserved; /* 0 */
+};
+
+struct sl_plan_port {
+        struct sl_port port;
+        uint64_t name;
 };
 
 #define SL_PLAN_BACKENDS_MAX 16
@@ -148,7 +161,9 @@ struct sl_plan_constant {
 
 /* id, element type: also the order in the file, but for DATA, which comes first */
 #define SL_PLAN_SECTIONS(X)                                                                                                        \
-        X(INFO, struct sl_plan_info)                                                                                               \
+        X(INFO, struct sl_plan_description)                                                                                        \
+        X(PORTS, struct sl_plan_port)                                                                                              \
+        X(NAMES, uint8_t)                                                                                                          \
         X(BACKENDS, struct sl_plan_backend)                                                                                        \
         X(PROGRAMS, struct sl_plan_program)                                                                                        \
         X(STEPS, struct sl_plan_step)                                                                                              \

@@ -149,7 +149,7 @@ int sl_plan_read_info(int fd, struct sl_plan_info *ret_info, struct sl_error *er
         if (r == 0)
                 r = sl_plan_check(plan, error);
         if (r == 0)
-                *ret_info = *plan->info;
+                r = sl_plan_info_copy(plan->info, ret_info);
         return r;
 }
 
@@ -166,6 +166,7 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
                 return NULL;
         if (plan->ended)
                 plan->ended(plan->ended_context, plan);
+        free(plan->info);
         if (plan->bytes)
                 munmap((void *)plan->bytes, plan->n_bytes);
         if (plan->fd >= 0)

@@ -58,7 +58,10 @@ int sl_plan_open_intact(int fd, struct sl_plan *base, struct sl_plan **ret_plan,
 int sl_plan_open_merged(
         int fd, struct sl_plan *const *members, uint32_t n_members, bool intact, struct sl_plan **ret_plan, struct sl_error *error);
 
-/* What a plan file says of itself, for people, also of one that refers to plans which are not here. Return: as sl_plan_open(). */
+/*
+ * What a plan file says of itself, for people, also of one that refers to plans which are not here. The caller deinits it.
+ * Return: as sl_plan_open().
+ */
 int sl_plan_read_info(int fd, struct sl_plan_info *ret_info, struct sl_error *error);
 
 /* One more holder; returns @plan. Each of them frees it; the last ends it. NULL is fine. Returns NULL. */

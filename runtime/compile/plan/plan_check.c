@@ -130,7 +130,6 @@ static const void *section_at(const struct sl_plan *plan, enum sl_plan_section_i
 
 static void point_sections(struct sl_plan *plan)
 {
-        plan->info = section_at(plan, SL_PLAN_SECTION_INFO);
         plan->backends = section_at(plan, SL_PLAN_SECTION_BACKENDS);
         plan->programs = section_at(plan, SL_PLAN_SECTION_PROGRAMS);
         plan->steps = section_at(plan, SL_PLAN_SECTION_STEPS);
@@ -253,7 +252,7 @@ static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info 
 {
         struct sl_tensor tensor;
 
-        if (!text_ends(port->name, sizeof(port->name)) || port->shape.rank > SL_RANK_MAX || port->indexes > 1)
+        if (port->shape.rank > SL_RANK_MAX || port->indexes > 1)
                 return false;
         if (port->batch_axis != SL_PORT_NO_BATCH && port->batch_axis != 0)
                 return false;
@@ -272,8 +271,7 @@ static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info 
 /* Of a signature: the batch first, unknown dimensions anywhere, and a symbol only where an input's dimension is unknown. */
 static bool open_port_is_sound(const struct sl_port *port, const struct sl_plan_info *info, bool input)
 {
-        if (!text_ends(port->name, sizeof(port->name)) || port->shape.rank > SL_RANK_MAX || port->indexes > 1 ||
-                !sl_dtype_bytes(port->dtype))
+        if (port->shape.rank > SL_RANK_MAX || port->indexes > 1 || !sl_dtype_bytes(port->dtype))
                 return false;
         for (uint32_t i = 0; i < port->shape.rank; i++) {
                 int64_t dim = port->shape.dims[i];
@@ -313,10 +311,6 @@ static bool described_well(const struct sl_port *port, const struct sl_plan_info
 
 static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
 {
-        if (info->n_inputs > SL_PLAN_PORTS_MAX)
-                return damaged(error, "number of inputs", info->n_inputs, SL_PLAN_PORTS_MAX);
-        if (info->n_outputs > SL_PLAN_PORTS_MAX)
-                return damaged(error, "number of outputs", info->n_outputs, SL_PLAN_PORTS_MAX);
         if (!fallbacks_are_sound(info))
                 return sl_error_set(error, EBADMSG, "plan file: inputs that may be left out are described wrongly");
         for (uint32_t i = 0; i < info->n_inputs; i++) {
@@ -334,10 +328,6 @@ static int check_symbols(const struct sl_plan_info *info, struct sl_error *error
 {
         if (info->n_symbols > SL_SYMBOLS_MAX)
                 return damaged(error, "number of open dimensions", info->n_symbols, SL_SYMBOLS_MAX);
-        for (uint32_t i = 0; i < info->n_symbols; i++) {
-                if (!text_ends(info->symbols[i], sizeof(info->symbols[i])))
-                        return sl_error_set(error, EBADMSG, "plan file: the name of open dimension %u has no end", i);
-        }
         if (info->n_symbols && (info->batchable || info->n_batches > 1))
                 return damaged(error, "number of batch sizes beside open dimensions", info->n_batches, 1);
         return 0;
@@ -349,6 +339,69 @@ static int check_signature(const struct sl_plan *plan, struct sl_error *error)
         if (sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS))
                 return damaged(error, "number of programs of a signature", sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS), 0);
         return 0;
+}
+
+/* NULL: it is not there, whole. */
+static const char *text_at(const struct sl_plan *plan, uint64_t at)
+{
+        const char *names = section_at(plan, SL_PLAN_SECTION_NAMES);
+
+        return at < sl_plan_count(plan, SL_PLAN_SECTION_NAMES) ? names + at : NULL;
+}
+
+/* The ports behind @info, which has room for them. */
+static int point_ports(const struct sl_plan *plan, struct sl_plan_info *info, struct sl_error *error)
+{
+        const struct sl_plan_port *ports = section_at(plan, SL_PLAN_SECTION_PORTS);
+
+        info->inputs = (struct sl_port *)(info + 1);
+        info->outputs = info->inputs + info->n_inputs;
+        for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++) {
+                info->inputs[i] = ports[i].port;
+                info->inputs[i].name = text_at(plan, ports[i].name);
+                if (!info->inputs[i].name)
+                        return damaged(error, "name of a port", ports[i].name, sl_plan_count(plan, SL_PLAN_SECTION_NAMES));
+        }
+        return 0;
+}
+
+static int point_texts(
+        const struct sl_plan *plan, const struct sl_plan_description *from, struct sl_plan_info *info, struct sl_error *error)
+{
+        info->name = text_at(plan, from->name);
+        if (!info->name)
+                return damaged(error, "name of the graph", from->name, sl_plan_count(plan, SL_PLAN_SECTION_NAMES));
+        for (uint32_t i = 0; i < SL_SYMBOLS_MAX; i++) {
+                info->symbols[i] = text_at(plan, from->symbols[i]);
+                if (!info->symbols[i])
+                        return damaged(
+                                error, "name of an open dimension", from->symbols[i], sl_plan_count(plan, SL_PLAN_SECTION_NAMES));
+        }
+        return 0;
+}
+
+/* NAMES ends with a terminator, so that every text in it does. */
+static int read_info(struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_description *from = section_at(plan, SL_PLAN_SECTION_INFO);
+        uint64_t n_ports = sl_plan_count(plan, SL_PLAN_SECTION_PORTS), bytes = sl_plan_count(plan, SL_PLAN_SECTION_NAMES);
+        const uint8_t *names = section_at(plan, SL_PLAN_SECTION_NAMES);
+        int r;
+
+        if (from->info.n_inputs > SL_PLAN_PORTS_MAX)
+                return damaged(error, "number of inputs", from->info.n_inputs, SL_PLAN_PORTS_MAX);
+        if (from->info.n_outputs > SL_PLAN_PORTS_MAX)
+                return damaged(error, "number of outputs", from->info.n_outputs, SL_PLAN_PORTS_MAX);
+        if (n_ports != from->info.n_inputs + from->info.n_outputs)
+                return damaged(error, "number of ports", n_ports, from->info.n_inputs + from->info.n_outputs);
+        if (!bytes || names[bytes - 1])
+                return sl_error_set(error, EBADMSG, "plan file: a name has no end");
+        plan->info = malloc(sizeof(*plan->info) + n_ports * sizeof(struct sl_port));
+        if (!plan->info)
+                return sl_error_set(error, ENOMEM, "plan: no memory for %llu ports", (unsigned long long)n_ports);
+        *plan->info = from->info;
+        r = point_texts(plan, from, plan->info, error);
+        return r < 0 ? r : point_ports(plan, plan->info, error);
 }
 
 static int check_batches(const struct sl_plan *plan, struct sl_error *error)
@@ -385,8 +438,8 @@ static int check_info(const struct sl_plan *plan, struct sl_error *error)
         const struct sl_plan_info *info = plan->info;
         int r;
 
-        if (!text_ends(info->name, sizeof(info->name)) || !text_ends(info->backend, sizeof(info->backend)))
-                return sl_error_set(error, EBADMSG, "plan file: a name has no end");
+        if (!text_ends(info->backend, sizeof(info->backend)))
+                return sl_error_set(error, EBADMSG, "plan file: the name of its backend has no end");
         if (!sl_backend_find(info->backend))
                 return sl_error_set(error, EBADMSG, "plan file: there is no backend \"%s\"", info->backend);
         r = check_batches(plan, error);
@@ -892,6 +945,9 @@ int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
         if (r < 0)
                 return r;
         point_sections(plan);
+        r = read_info(plan, error);
+        if (r < 0)
+                return r;
         for (uint32_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
                 r = walks[i](plan, error);
                 if (r < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plan says of its model and of itself, in the file as in memory: plain values.
+ * What a plan says of its model and of itself. Texts and ports belong to the plan, or to who called sl_plan_info_init(); in a file
+ * they are in sections of their own (format.h), and all other fields are as in memory.
  */
 #pragma once
 
@@ -10,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SL_PORT_NAME_BYTES  64
 #define SL_PLAN_PORTS_MAX   64 /* inputs, and outputs, of a model */
 #define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
 #define SL_PORT_NO_BATCH    0xff
@@ -20,7 +20,7 @@
 
 /* An input or an output of the model. */
 struct sl_port {
-        char name[SL_PORT_NAME_BYTES];
+        const char *name;             /* of any length */
         uint32_t dtype;               /* enum sl_dtype */
         uint32_t batch_axis;          /* 0, or SL_PORT_NO_BATCH when the tensor has none */
         uint32_t indexes;             /* an indexing kernel consumes this input: copy it out of client memory first */
@@ -39,11 +39,10 @@ struct sl_port {
  * both, symbols and that one size, and its ports have the sizes at which it runs.
  */
 struct sl_plan_info {
-        char name[SL_PORT_NAME_BYTES]; /* of the graph in the file */
+        const char *name; /* of the graph in the file */
         char backend[16];
         uint32_t n_inputs, n_outputs, n_batches, batchable;
-        struct sl_port inputs[SL_PLAN_PORTS_MAX];
-        struct sl_port outputs[SL_PLAN_PORTS_MAX];
+        struct sl_port *inputs, *outputs;              /* [n_inputs], [n_outputs] */
         uint32_t batches[SL_PLAN_BATCHES_MAX];         /* ascending; the first is 1 if batchable */
         uint64_t weights_bytes;                        /* in the file */
         uint64_t shared_bytes;                         /* in its base */
@@ -54,14 +53,25 @@ struct sl_plan_info {
         uint64_t architecture[2]; /* equal for models that differ in the values of weights alone; 0: not known */
         uint64_t family[2];       /* equal also where sizes differ, as those of heads do */
         uint32_t n_symbols;
-        uint32_t n_lanes;                              /* of a merged plan: models in it, whose ports follow each other; else 0 */
-        uint32_t n_common;                             /* of a merged plan: nodes that all lanes have, after the portable passes; */
-        uint32_t n_merged;                             /* of those, nodes that are one for all */
-        uint64_t stacked_bytes;                        /* of a merged plan: constants that are laid together */
-        char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
-        uint32_t sizes_taken; /* of the option shapes: bit i, some input has the dimension that its item i names */
-        uint32_t draws;       /* 1: some node draws random numbers, by the keys of samples (kernels/draw.h) */
+        uint32_t n_lanes;                    /* of a merged plan: models in it, whose ports follow each other; else 0 */
+        uint32_t n_common;                   /* of a merged plan: nodes that all lanes have, after the portable passes; */
+        uint32_t n_merged;                   /* of those, nodes that are one for all */
+        uint64_t stacked_bytes;              /* of a merged plan: constants that are laid together */
+        const char *symbols[SL_SYMBOLS_MAX]; /* "sequence", "height" */
+        uint32_t sizes_taken;                /* of the option shapes: bit i, some input has the dimension that its item i names */
+        uint32_t draws;                      /* 1: some node draws random numbers, by the keys of samples (kernels/draw.h) */
 };
+
+/*
+ * Room for so many ports, all zero; no name is set yet. Texts are copied when they are set, in place of what was there. Who inits
+ * deinits; zeros may be deinited, too. Return: 0; -ENOMEM.
+ */
+int sl_plan_info_init(struct sl_plan_info *ret_info, uint32_t n_inputs, uint32_t n_outputs);
+int sl_plan_info_set(const char **text, const char *value);
+int sl_plan_info_add_symbol(struct sl_plan_info *info, const char *name);
+int sl_plan_info_copy(const struct sl_plan_info *from, struct sl_plan_info *ret_info);
+void sl_plan_info_drop_symbols(struct sl_plan_info *info);
+void sl_plan_info_deinit(struct sl_plan_info *info);
 
 /* An output of a plan that can be run whose shape is data-dependent: see sl_instance_run_open(). */
 static inline bool sl_port_is_open(const struct sl_port *port)

@@ -32,8 +32,8 @@ struct sl_plan {
                         that */
         bool is_for_people; /* its info is read and nothing runs: what its base or its members have is not looked at */
         const struct sl_plan_header *header;
-        _Atomic uint64_t sum; /* of a file that has none: when it was first asked for; whoever computes it comes to the same */
-        const struct sl_plan_info *info;
+        _Atomic uint64_t sum;      /* of a file that has none: when it was first asked for; whoever computes it comes to the same */
+        struct sl_plan_info *info; /* made from its sections; one block with its ports; texts are in the file */
         const struct sl_plan_backend *backends;
         const struct sl_plan_program *programs;
         const struct sl_plan_step *steps;

@@ -232,12 +232,12 @@ static void fill_section(const struct sharing *s, uint32_t id, uint8_t *to)
 
 static void fill_file(struct sharing *s, uint8_t *bytes)
 {
-        struct sl_plan_info *info = (void *)(bytes + s->header.sections[SL_PLAN_SECTION_INFO].offset);
+        struct sl_plan_description *description = (void *)(bytes + s->header.sections[SL_PLAN_SECTION_INFO].offset);
 
         for (uint32_t id = 0; id < SL_PLAN_SECTION_COUNT; id++)
                 fill_section(s, id, bytes + s->header.sections[id].offset);
-        info->weights_bytes = s->data_bytes;
-        info->member_bytes = s->member_bytes;
+        description->info.weights_bytes = s->data_bytes;
+        description->info.member_bytes = s->member_bytes;
         memcpy(bytes, &s->header, sizeof(s->header));
         s->header.checksum = sl_plan_sum(bytes, s->header.file_bytes);
         memcpy(bytes, &s->header, sizeof(s->header));

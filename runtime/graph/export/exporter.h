@@ -27,9 +27,9 @@ struct sl_exporter {
         const char *bound_node; /* of the last node that says something else in opset 21 and later; NULL: none */
 };
 
-/* Zeroed memory that lives as long as the graph, and a text there; NULL when there is none left. */
+/* Zeroed memory that lives as long as the graph, and a text there, printed; NULL when there is none left. */
 void *sl_export_alloc(struct sl_exporter *e, size_t bytes);
-char *sl_export_text(struct sl_exporter *e, const char *text);
+char *sl_export_text(struct sl_exporter *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The data stay the caller's, and must last until the file is packed. -ENOMEM. */
 int sl_export_initializer(

@@ -23,13 +23,11 @@ int sl_export_refuse(struct sl_exporter *e, const struct sl_node *from, const ch
 static Onnx__NodeProto *add_node(struct sl_exporter *e, const struct sl_node *from, const char *type)
 {
         Onnx__NodeProto *node = sl_export_alloc(e, sizeof(*node));
-        char text[SL_NAME_BYTES + 32];
 
         if (!node)
                 return NULL;
         onnx__node_proto__init(node);
-        snprintf(text, sizeof(text), "%zu:%s", e->out.n_node, from->name);
-        node->name = sl_export_text(e, text);
+        node->name = sl_export_text(e, "%zu:%s", e->out.n_node, from->name);
         node->op_type = (char *)type;
         node->input = sl_export_alloc(e, SL_NODE_INPUTS_MAX * sizeof(*node->input));
         node->output = sl_export_alloc(e, SL_NODE_OUTPUTS_MAX * sizeof(*node->output));
@@ -43,7 +41,6 @@ static Onnx__NodeProto *add_node(struct sl_exporter *e, const struct sl_node *fr
 /* A MatMul with a bias is two operators there. */
 static int write_bias(struct sl_exporter *e, const struct sl_node *from, Onnx__NodeProto *product)
 {
-        char text[SL_NAME_BYTES + 32];
         Onnx__NodeProto *add;
 
         if (product->n_input < 3 || !*product->input[2])
@@ -51,8 +48,7 @@ static int write_bias(struct sl_exporter *e, const struct sl_node *from, Onnx__N
         add = add_node(e, from, "Add");
         if (!add)
                 return -ENOMEM;
-        snprintf(text, sizeof(text), "product:%s", e->names[from->outputs[0]]);
-        add->input[0] = sl_export_text(e, text);
+        add->input[0] = sl_export_text(e, "product:%s", e->names[from->outputs[0]]);
         add->input[1] = product->input[2];
         add->output[0] = product->output[0];
         add->n_input = 2;

@@ -85,12 +85,11 @@ int sl_export_parameter(
         uint32_t count = list ? attr->count : 1, dtype = type_of(e, from, attr);
         size_t bytes = count * sl_dtype_bytes(dtype);
         void *data = sl_export_alloc(e, bytes);
-        char text[SL_NAME_BYTES + 32], *name;
+        char *name;
 
         if (is_absent(from, attr))
                 return 0;
-        snprintf(text, sizeof(text), "parameter:%zu:%s", e->out.n_initializer, sl_attr_name(attr->id));
-        name = sl_export_text(e, text);
+        name = sl_export_text(e, "parameter:%zu:%s", e->out.n_initializer, sl_attr_name(attr->id));
         if (!data || !name)
                 return -ENOMEM;
         for (uint32_t i = 0; i < count; i++)

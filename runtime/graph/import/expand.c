@@ -202,10 +202,8 @@ static uint32_t named(struct sl_expansion *x, const char *name, uint32_t value)
                 value = sl_expand_unary(x, SL_OP_IDENTITY, value);
         if (value == SL_VALUE_NONE)
                 return value;
-        made = &x->im->graph->values[value];
-        memset(made->name, 0, sizeof(made->name));
-        strncpy(made->name, name, sizeof(made->name) - 1);
-        return value;
+        x->result = sl_graph_rename_value(x->im->graph, value, name);
+        return x->result < 0 ? SL_VALUE_NONE : value;
 }
 
 void sl_expand_output(struct sl_expansion *x, uint32_t index, uint32_t value)

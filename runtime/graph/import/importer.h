@@ -96,8 +96,11 @@ int sl_import_floats(
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim);
 const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim);
 
-/* ports.c: that the name of an "input" or "output" can be shown: it is UTF-8 without control characters. Return: 0, -EBADMSG. */
-int sl_import_check_name(struct sl_importer *im, const char *kind, size_t index, const char *name);
+/*
+ * ports.c: that the name of an "input" or "output" can be shown, UTF-8 without control characters, and that it and those of its
+ * dimensions have at most SL_NAME_MAX bytes. Return: 0, -EBADMSG, -E2BIG.
+ */
+int sl_import_check_port(struct sl_importer *im, const char *kind, size_t index, const Onnx__ValueInfoProto *info);
 
 /* ports.c: some input of the model leads with an open batch. */
 bool sl_import_has_batch(const struct sl_importer *im);

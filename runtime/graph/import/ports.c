@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN_BYTES 48 /* of a name that is too long */
+
 /* What exporters write for a dimension of which they know nothing: Paddle's and Keras' own. Two of them are not the same one. */
 static bool says_nothing(const char *parameter)
 {
@@ -27,17 +29,6 @@ const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim)
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim)
 {
         return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || dim->dim_value < 0;
-}
-
-/* Whoever lists a model meets the names of its ports. */
-int sl_import_check_name(struct sl_importer *im, const char *kind, size_t index, const char *name)
-{
-        size_t good = sl_utf8_printable(name);
-
-        if (!name[good])
-                return 0;
-        return sl_error_set(im->error, EBADMSG, "%s %zu: byte %zu of its name, 0x%02x, is of a control character or no UTF-8", kind,
-                index, good, (unsigned char)name[good]);
 }
 
 /* A dimension beside the batch has to have a size. */
@@ -108,6 +99,39 @@ static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *info)
         return tensor ? info->type->tensor_type->shape : NULL;
 }
 
+/* Whoever lists a model meets the names of its ports, whole. */
+static int check_name(struct sl_importer *im, const char *kind, size_t index, const char *name)
+{
+        size_t good = sl_utf8_printable(name), bytes = strlen(name);
+        char shown[SHOWN_BYTES];
+
+        if (name[good])
+                return sl_error_set(im->error, EBADMSG,
+                        "%s %zu: byte %zu of its name, 0x%02x, is of a control character or no UTF-8", kind, index, good,
+                        (unsigned char)name[good]);
+        if (bytes > SL_NAME_MAX)
+                return sl_error_set(im->error, E2BIG, "%s %zu, \"%s...\": its name has %zu bytes, the limit is %d", kind, index,
+                        sl_utf8_clean(name, shown, sizeof(shown)), bytes, SL_NAME_MAX);
+        return 0;
+}
+
+int sl_import_check_port(struct sl_importer *im, const char *kind, size_t index, const Onnx__ValueInfoProto *info)
+{
+        const Onnx__TensorShapeProto *shape = shape_of(info);
+        int result = check_name(im, kind, index, info->name ? info->name : "");
+        char shown[SHOWN_BYTES];
+
+        for (size_t i = 0; shape && i < shape->n_dim && result == 0; i++) {
+                const char *name = sl_onnx_dim_parameter(shape->dim[i]);
+
+                if (strlen(name) > SL_NAME_MAX)
+                        result = sl_error_set(im->error, E2BIG,
+                                "%s %zu: the name of its dimension %zu, \"%s...\", has %zu bytes, the limit is %d", kind, index, i,
+                                sl_utf8_clean(name, shown, sizeof(shown)), strlen(name), SL_NAME_MAX);
+        }
+        return result;
+}
+
 static bool has_dimension(const Onnx__ValueInfoProto *info, const char *wanted)
 {
         const Onnx__TensorShapeProto *shape = shape_of(info);
@@ -156,13 +180,14 @@ static int check_sizes(struct sl_importer *im)
                 bool found = false;
 
                 for (size_t i = 0; i < im->proto->n_input && !found; i++)
-                        found = !is_given(im, im->proto->input[i]) && has_dimension(im->proto->input[i], sizes->items[s].name);
+                        found = !is_given(im, im->proto->input[i]) &&
+                                has_dimension(im->proto->input[i], sl_dim_sizes_name(sizes, s));
                 if (found)
                         continue;
                 im->size_refused = true;
                 print_inputs(im, inputs, sizeof(inputs));
-                return sl_error_set(im->error, EINVAL, "shapes: no input has an open dimension \"%s\": %s", sizes->items[s].name,
-                        inputs[0] ? inputs : "there are no inputs");
+                return sl_error_set(im->error, EINVAL, "shapes: no input has an open dimension \"%s\": %s",
+                        sl_dim_sizes_name(sizes, s), inputs[0] ? inputs : "there are no inputs");
         }
         return 0;
 }
@@ -176,7 +201,7 @@ static int import_input(struct sl_importer *im, size_t index, const char **batch
 
         if (is_given(im, info))
                 return 0;
-        result = sl_import_check_name(im, "input", index, info->name ? info->name : "");
+        result = sl_import_check_port(im, "input", index, info);
         if (result == 0)
                 result = read_type(im, info, batch, &tensor);
         if (result < 0)
@@ -227,7 +252,7 @@ static int import_optionals(struct sl_importer *im, uint32_t n_values, uint32_t 
 
                 if (!symbol || symbol->value >= n_values)
                         continue;
-                result = sl_import_check_name(im, "input", i, im->proto->input[i]->name);
+                result = sl_import_check_port(im, "input", i, im->proto->input[i]);
                 if (result == 0)
                         result = import_optional(im, im->proto->input[i], &inputs[(*n_inputs)++]);
         }
@@ -275,13 +300,6 @@ int sl_import_misfit_status(const struct sl_importer *im, int otherwise)
         return im->sized ? -ERANGE : otherwise;
 }
 
-/* What a branch made in place of its If has another name there. */
-static void rename_value(struct sl_value *value, const char *name)
-{
-        memset(value->name, 0, sizeof(value->name));
-        memcpy(value->name, name, strnlen(name, sizeof(value->name) - 1));
-}
-
 /* An output that is an input, a constant, or an output already gets a node of its own, so that every output is computed once. */
 static int own_output(struct sl_importer *im, const char *name, const uint32_t *outputs, size_t n_outputs, uint32_t *value)
 {
@@ -292,10 +310,8 @@ static int own_output(struct sl_importer *im, const char *name, const uint32_t *
 
         for (size_t i = 0; i < n_outputs; i++)
                 taken |= outputs[i] == *value;
-        if (!taken) {
-                rename_value(&im->graph->values[*value], name);
-                return 0;
-        }
+        if (!taken) /* what a branch made in place of its If has another name there */
+                return sl_graph_rename_value(im->graph, *value, name);
         result = sl_graph_add_value(im->graph, name, SL_VALUE_COMPUTED, &tensor, &copy);
         if (result == 0)
                 result = sl_graph_add_node(im->graph, SL_OP_IDENTITY, name, value, 1, &copy, 1, &made);
@@ -316,7 +332,7 @@ int sl_import_outputs(struct sl_importer *im)
                 const char *name = proto->output[i]->name ? proto->output[i]->name : "";
                 bool known = sl_import_knows(im, name);
 
-                result = sl_import_check_name(im, "output", i, name);
+                result = sl_import_check_port(im, "output", i, proto->output[i]);
                 if (result < 0)
                         break;
                 outputs[i] = sl_import_find(im, name);

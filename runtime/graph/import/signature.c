@@ -4,11 +4,21 @@
  * wherever it stands.
  */
 #include "signature.h"
-#include "base/utf8.h"
+
+#include "arena.h"
 #include "import/importer.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* NULL when there is no memory. */
+static const char *keep(struct sl_signature *signature, const char *text)
+{
+        size_t bytes = strlen(text) + 1;
+        char *copy = sl_graph_arena_alloc(signature->arena, bytes);
+
+        return copy ? memcpy(copy, text, bytes) : NULL;
+}
 
 static int number_of(struct sl_signature *signature, const char *name, struct sl_error *error, uint8_t *ret_symbol)
 {
@@ -21,8 +31,10 @@ static int number_of(struct sl_signature *signature, const char *name, struct sl
         if (signature->n_symbols == SL_SYMBOLS_MAX)
                 return sl_error_set(error, E2BIG, "dimension \"%s\" is open: a model has at most %d such beside the batch", name,
                         SL_SYMBOLS_MAX);
-        *ret_symbol = (uint8_t)signature->n_symbols;
-        strcpy(signature->symbols[signature->n_symbols++], name);
+        signature->symbols[signature->n_symbols] = keep(signature, name);
+        if (!signature->symbols[signature->n_symbols])
+                return sl_error_set(error, ENOMEM, "no memory for the name of dimension \"%s\"", name);
+        *ret_symbol = (uint8_t)signature->n_symbols++;
         return 0;
 }
 
@@ -56,7 +68,9 @@ static int read_port(struct sl_importer *im, struct sl_signature *signature, con
         const char *name = info->name ? info->name : "";
         int result = 0;
 
-        sl_utf8_clean(name, port->name, sizeof(port->name));
+        port->name = keep(signature, name);
+        if (!port->name)
+                return sl_error_set(im->error, ENOMEM, "no memory for the name \"%s\"", name);
         memset(port->symbols, SL_SYMBOL_NONE, sizeof(port->symbols));
         if (!type || !type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type) || !type->shape)
                 return sl_error_set(im->error, ENOTSUP,
@@ -77,8 +91,6 @@ static int read_output(struct sl_importer *im, struct sl_signature *signature, c
         struct sl_error *error = im->error;
         int result;
 
-        if (signature->n_outputs == SL_SIGNATURE_PORTS_MAX)
-                return sl_error_set(im->error, E2BIG, "more than %d outputs", SL_SIGNATURE_PORTS_MAX);
         im->error = &ignored;
         result = read_port(im, signature, info, NULL, &signature->outputs[signature->n_outputs++]);
         im->error = error;
@@ -139,11 +151,14 @@ static const Onnx__TensorProto *initializer_of(const Onnx__GraphProto *proto, co
 }
 
 /* Whatever the input leaves open its initializer says. */
-static int read_optional(const Onnx__TensorProto *tensor, struct sl_signature_port *port, struct sl_error *error)
+static int read_optional(
+        struct sl_signature *signature, const Onnx__TensorProto *tensor, struct sl_signature_port *port, struct sl_error *error)
 {
         if (tensor->n_dims > SL_RANK_MAX || !tensor->has_data_type || !sl_dtype_bytes((uint32_t)tensor->data_type))
                 return sl_error_set(error, ENOTSUP, "tensor \"%s\": its type or rank is not supported", tensor->name);
-        memcpy(port->name, tensor->name, strnlen(tensor->name, sizeof(port->name) - 1));
+        port->name = keep(signature, tensor->name);
+        if (!port->name)
+                return sl_error_set(error, ENOMEM, "no memory for the name \"%s\"", tensor->name);
         memset(port->symbols, SL_SYMBOL_NONE, sizeof(port->symbols));
         port->tensor = (struct sl_tensor){.dtype = (uint32_t)tensor->data_type, .shape.rank = (uint32_t)tensor->n_dims};
         for (uint32_t i = 0; i < port->tensor.shape.rank; i++) {
@@ -166,10 +181,11 @@ static int read_optionals(struct sl_importer *im, const Onnx__GraphProto *proto,
                 if (!tensor)
                         continue;
                 if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
-                        return sl_error_set(im->error, E2BIG, "more than %d inputs", SL_SIGNATURE_PORTS_MAX);
-                result = sl_import_check_name(im, "input", i, name);
+                        return sl_error_set(
+                                im->error, E2BIG, "%zu inputs, the limit is %d", proto->n_input, SL_SIGNATURE_PORTS_MAX);
+                result = sl_import_check_port(im, "input", i, proto->input[i]);
                 if (result == 0)
-                        result = read_optional(tensor, &signature->inputs[signature->n_inputs++], im->error);
+                        result = read_optional(signature, tensor, &signature->inputs[signature->n_inputs++], im->error);
         }
         return result;
 }
@@ -183,8 +199,9 @@ static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, st
                 if (sl_symbols_find(&im->symbols, proto->input[i]->name ? proto->input[i]->name : ""))
                         continue;
                 if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
-                        return sl_error_set(im->error, E2BIG, "more than %d inputs", SL_SIGNATURE_PORTS_MAX);
-                result = sl_import_check_name(im, "input", i, proto->input[i]->name ? proto->input[i]->name : "");
+                        return sl_error_set(
+                                im->error, E2BIG, "%zu inputs, the limit is %d", proto->n_input, SL_SIGNATURE_PORTS_MAX);
+                result = sl_import_check_port(im, "input", i, proto->input[i]);
                 if (result == 0)
                         result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
         }
@@ -192,9 +209,39 @@ static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, st
                 result = read_optionals(im, proto, signature);
         if (result < 0 || !batch)
                 return result;
-        memcpy(signature->batch, batch, strnlen(batch, sizeof(signature->batch) - 1));
+        signature->batch = keep(signature, batch);
+        if (!signature->batch)
+                return -ENOMEM;
         signature->has_batch = true;
         return leads_all_inputs(signature) ? 0 : sl_signature_open_batch(signature, im->error);
+}
+
+static struct sl_signature_port *new_ports(struct sl_signature *signature, size_t n)
+{
+        return sl_graph_arena_alloc(signature->arena, (n + 1) * sizeof(struct sl_signature_port));
+}
+
+/* Room for all ports. */
+static int init_signature(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
+{
+        size_t n_outputs = proto->n_output;
+
+        if (n_outputs > SL_SIGNATURE_PORTS_MAX)
+                return sl_error_set(im->error, E2BIG, "%zu outputs, the limit is %d", n_outputs, SL_SIGNATURE_PORTS_MAX);
+        signature->batch = "";
+        signature->arena = sl_graph_arena_new();
+        if (!signature->arena)
+                return -ENOMEM;
+        signature->name = keep(signature, proto->name ? proto->name : "");
+        signature->inputs = new_ports(signature, SL_SIGNATURE_PORTS_MAX);
+        signature->outputs = new_ports(signature, n_outputs);
+        return signature->name && signature->inputs && signature->outputs ? 0 : -ENOMEM;
+}
+
+void sl_signature_deinit(struct sl_signature *signature)
+{
+        sl_graph_arena_free(signature->arena);
+        *signature = (struct sl_signature){0};
 }
 
 int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signature)
@@ -204,13 +251,13 @@ int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signa
 
         if (!proto)
                 return sl_error_set(im->error, EBADMSG, "the model has no graph");
-        if (proto->name)
-                memcpy(signature->name, proto->name, strnlen(proto->name, sizeof(signature->name) - 1));
-        result = collect_initializers(im, proto);
+        result = init_signature(im, proto, signature);
+        if (result == 0)
+                result = collect_initializers(im, proto);
         if (result == 0)
                 result = read_inputs(im, proto, signature);
         for (size_t i = 0; i < proto->n_output && result == 0; i++) {
-                result = sl_import_check_name(im, "output", i, proto->output[i]->name ? proto->output[i]->name : "");
+                result = sl_import_check_port(im, "output", i, proto->output[i]);
                 if (result == 0)
                         result = read_output(im, signature, proto->output[i]);
         }

@@ -186,10 +186,10 @@ static int merge(const struct sl_match *match, const struct sl_merge_options *op
         report->n_turns = weave->n_turns;
         report->stacked_bytes = weave->stacked_bytes;
         report->laying_seconds = (double)weave->laying_ns / SL_NS_PER_SECOND;
-        memcpy(merged->name, match->graphs[0]->name, sizeof(merged->name));
         merged->opset = match->graphs[0]->opset;
         merged->ir_version = match->graphs[0]->ir_version;
-        return 1;
+        r = sl_graph_rename(merged, match->graphs[0]->name);
+        return r < 0 ? r : 1;
 }
 
 int sl_merge(const struct sl_graph *const *graphs, uint32_t n_graphs, const struct sl_merge_options *options,

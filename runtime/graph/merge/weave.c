@@ -142,16 +142,13 @@ static bool is_known(const struct sl_shape *shape)
 int sl_weave_reshape(struct sl_weave *weave, uint32_t value, const struct sl_shape *shape, uint32_t *ret_value)
 {
         const struct sl_value *from = &weave->graph->values[value];
-        struct sl_weave_step step = {.op = SL_OP_RESHAPE, .n_inputs = 1, .inputs = {value}};
-        char name[SL_NAME_BYTES];
+        struct sl_weave_step step = {.op = SL_OP_RESHAPE, .name = from->name, .n_inputs = 1, .inputs = {value}};
         int64_t dims[SL_RANK_MAX];
 
         if (is_known(shape) && sl_shape_equal(&from->tensor.shape, shape)) {
                 *ret_value = value;
                 return 0;
         }
-        memcpy(name, from->name, sizeof(name));
-        step.name = name;
         if (settle_dims(&from->tensor.shape, shape, dims) < 0 ||
                 sl_attrs_set_ints(&step.attrs, SL_ATTR_SHAPE, dims, shape->rank) < 0)
                 return -ENOTSUP;
@@ -219,13 +216,11 @@ void sl_weave_set(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_
 /* The axis that stands at @from moves to @to. */
 static int move_axis(struct sl_weave *weave, uint32_t value, uint32_t from, uint32_t to, uint32_t *ret_value)
 {
-        struct sl_weave_step step = {.op = SL_OP_TRANSPOSE, .n_inputs = 1, .inputs = {value}};
-        uint32_t rank = weave->graph->values[value].tensor.shape.rank;
+        const struct sl_value *moved = &weave->graph->values[value];
+        struct sl_weave_step step = {.op = SL_OP_TRANSPOSE, .name = moved->name, .n_inputs = 1, .inputs = {value}};
+        uint32_t rank = moved->tensor.shape.rank;
         int64_t perm[SL_RANK_MAX];
-        char name[SL_NAME_BYTES];
 
-        memcpy(name, weave->graph->values[value].name, sizeof(name));
-        step.name = name;
         for (uint32_t i = 0, next = 0; i < rank; i++) {
                 next += next == from;
                 perm[i] = i == to ? from : next++;

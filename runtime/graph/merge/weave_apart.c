@@ -62,12 +62,10 @@ int sl_weave_join(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_
 /* One lane of the axis, of which each has @each. */
 static int slice_lane(struct sl_weave *weave, uint32_t value, uint32_t axis, int64_t each, uint32_t lane, uint32_t *ret_value)
 {
-        struct sl_weave_step step = {.op = SL_OP_SLICE, .n_inputs = 1, .inputs = {value}};
-        char name[SL_NAME_BYTES];
+        const char *name = weave->graph->values[value].name;
+        struct sl_weave_step step = {.op = SL_OP_SLICE, .name = name, .n_inputs = 1, .inputs = {value}};
         int r = sl_attrs_set_ints(&step.attrs, SL_ATTR_STARTS, (const int64_t[]){lane * each}, 1);
 
-        memcpy(name, weave->graph->values[value].name, sizeof(name));
-        step.name = name;
         if (r == 0)
                 r = sl_attrs_set_ints(&step.attrs, SL_ATTR_ENDS, (const int64_t[]){(lane + 1) * each}, 1);
         if (r == 0)
@@ -80,7 +78,6 @@ static int split_lanes(struct sl_weave *weave, uint32_t value, uint32_t axis, in
 {
         struct sl_weave_step step = {.op = SL_OP_SPLIT, .n_inputs = 1, .n_outputs = weave->lanes, .inputs = {value}};
         int64_t sizes[SL_NODE_OUTPUTS_MAX];
-        char name[SL_NAME_BYTES];
         int r = 0;
 
         for (uint32_t g = 0; weave->lanes > SL_NODE_OUTPUTS_MAX && g < weave->lanes && r == 0; g++)
@@ -89,8 +86,7 @@ static int split_lanes(struct sl_weave *weave, uint32_t value, uint32_t axis, in
                 return r;
         for (uint32_t g = 0; g < weave->lanes; g++)
                 sizes[g] = each;
-        memcpy(name, weave->graph->values[value].name, sizeof(name));
-        step.name = name;
+        step.name = weave->graph->values[value].name;
         r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, axis);
         if (r == 0)
                 r = sl_attrs_set_ints(&step.attrs, SL_ATTR_SPLIT, sizes, weave->lanes);
@@ -219,13 +215,16 @@ int sl_weave_nodes_apart(struct sl_weave *weave, uint32_t common)
 }
 
 /* Ports have the number of their lane in front of their name. */
-static void name_port(struct sl_weave *weave, uint32_t lane, uint32_t value, const char *name)
+static int name_port(struct sl_weave *weave, uint32_t lane, uint32_t value, const char *name)
 {
-        char text[SL_NAME_BYTES + 16];
+        size_t bytes = strlen(name) + sizeof("4294967295/");
+        char *text = sl_graph_alloc(weave->graph, bytes);
 
-        snprintf(text, sizeof(text), "%u/%s", lane, name);
-        memcpy(weave->graph->values[value].name, text, SL_NAME_BYTES - 1);
-        weave->graph->values[value].name[SL_NAME_BYTES - 1] = 0;
+        if (!text)
+                return -ENOMEM;
+        snprintf(text, bytes, "%u/%s", lane, name);
+        weave->graph->values[value].name = text;
+        return 0;
 }
 
 int sl_weave_inputs(struct sl_weave *weave)
@@ -238,7 +237,7 @@ int sl_weave_inputs(struct sl_weave *weave)
                 for (uint32_t i = 0; i < graph->n_inputs && r == 0; i++) {
                         r = copy_value(weave, g, graph->inputs[i], SL_VALUE_INPUT);
                         if (r == 0)
-                                name_port(weave, g, weave->apart[g][graph->inputs[i]], graph->values[graph->inputs[i]].name);
+                                r = name_port(weave, g, weave->apart[g][graph->inputs[i]], graph->values[graph->inputs[i]].name);
                 }
         }
         return r;
@@ -268,7 +267,7 @@ static int collect_ports(struct sl_weave *weave, uint32_t *inputs, uint32_t *out
 
                         r = read_value(weave, g, graph->outputs[i], joint_of(weave, g, graph->outputs[i]), value);
                         if (r == 0)
-                                name_port(weave, g, *value, graph->values[graph->outputs[i]].name);
+                                r = name_port(weave, g, *value, graph->values[graph->outputs[i]].name);
                 }
         }
         return r < 0 ? r : sl_graph_set_ports(weave->graph, inputs, n_inputs, outputs, n_outputs);

@@ -277,7 +277,7 @@ static bool takes_size(const struct sl_served *served, const char *name)
         const struct sl_dim_sizes *sizes = &served->own.spec.lowering.shapes;
 
         for (uint32_t i = 0; i < sizes->n; i++)
-                if (!strcmp(sizes->items[i].name, name))
+                if (!strcmp(sl_dim_sizes_name(sizes, i), name))
                         return served->model->info->sizes_taken & 1u << i;
         return false;
 }

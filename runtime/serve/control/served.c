@@ -4,7 +4,9 @@
 #include "catalogue.h"
 #include "ensemble.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void sl_own_spec_copy(struct sl_own_spec *own, const struct sl_model_spec *spec)
@@ -54,9 +56,8 @@ static enum sl_model_state catalogue_state(const struct sl_served *served)
         return SL_MODEL_ABSENT;
 }
 
-static void publish_port(struct sl_catalogue_port *to, const struct sl_served_port *from)
+static void describe_port(struct sl_catalogue_port *to, const struct sl_served_port *from)
 {
-        snprintf(to->name, sizeof(to->name), "%s", from->port.name);
         to->dtype = (uint8_t)from->port.dtype;
         to->rank = (uint8_t)from->port.shape.rank;
         to->batch_axis = (uint8_t)from->port.batch_axis;
@@ -67,6 +68,68 @@ static void publish_port(struct sl_catalogue_port *to, const struct sl_served_po
                 to->dims[i] = from->port.shape.dims[i] < 0 ? -1 : (int32_t)from->port.shape.dims[i];
 }
 
+/* Inputs, then outputs. */
+static const struct sl_served_port *port_at(const struct sl_ensemble *ensemble, uint32_t i)
+{
+        return i < ensemble->n_inputs ? &ensemble->inputs[i] : &ensemble->assembly.outputs[i - ensemble->n_inputs];
+}
+
+/* One block, which is freed by its ports. -ENOMEM. */
+static int make_part(const struct sl_ensemble *ensemble, struct sl_catalogue_part *ret_part)
+{
+        uint32_t n = ensemble->n_inputs + ensemble->assembly.n_outputs;
+        size_t texts_bytes = 0, used = 0;
+        struct sl_catalogue_port *ports;
+        char *texts;
+
+        for (uint32_t i = 0; i < n; i++)
+                texts_bytes += strlen(port_at(ensemble, i)->port.name) + 1;
+        ports = calloc(1, n * sizeof(*ports) + texts_bytes + 1);
+        if (!ports)
+                return -ENOMEM;
+        texts = (char *)(ports + n);
+        for (uint32_t i = 0; i < n; i++) {
+                const struct sl_served_port *port = port_at(ensemble, i);
+
+                describe_port(&ports[i], port);
+                ports[i].name = (uint32_t)used;
+                used += strlen(strcpy(texts + used, port->port.name)) + 1;
+        }
+        *ret_part = (struct sl_catalogue_part){ports, texts, (uint32_t)texts_bytes};
+        return 0;
+}
+
+static int publish_ports(struct sl_catalogue *catalogue, const struct sl_served *served, struct sl_catalogue_model *model)
+{
+        const struct sl_ensemble *ensemble = served->ensemble;
+        struct sl_catalogue_part part;
+        int r = make_part(ensemble, &part);
+
+        if (r < 0)
+                return r;
+        model->flags |= ensemble->batchable ? SL_MODEL_BATCHABLE : 0;
+        model->segment_samples = ensemble->segment_samples;
+        model->samples_max = ensemble->samples_max;
+        model->n_inputs = ensemble->n_inputs;
+        model->n_outputs = ensemble->assembly.n_outputs;
+        r = sl_catalogue_write(catalogue, served->index, model, &part);
+        free(part.ports);
+        return r;
+}
+
+/* What clients cannot look at they cannot ask. */
+static void publish_without(struct sl_catalogue *catalogue, const struct sl_served *served, struct sl_catalogue_model *model)
+{
+        if (model->state == SL_MODEL_READY) {
+                model->state = SL_MODEL_FAILED;
+                snprintf(model->reason, sizeof(model->reason),
+                        "the catalogue has no room for its %u inputs and outputs: all models take at most %u bytes there",
+                        model->n_inputs + model->n_outputs, SL_CATALOGUE_PARTS_BYTES);
+        }
+        model->n_inputs = model->n_outputs = 0;
+        sl_catalogue_write(catalogue, served->index, model, NULL);
+}
+
 void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *served)
 {
         struct sl_catalogue_model model = {
@@ -74,23 +137,12 @@ void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *s
                 .generation = served->generation,
                 .version = served->ensemble ? served->ensemble->version : served->own.spec.version,
         };
-        const struct sl_ensemble *ensemble = served->ensemble;
 
         snprintf(model.name, sizeof(model.name), "%s", served->own.name);
         if (!served->own.spec.path && served->own.spec.n_members)
                 model.flags |= SL_MODEL_ENSEMBLE;
         if (served->state == SL_SERVED_FAILED)
                 memcpy(model.reason, served->why, sizeof(model.reason));
-        if (ensemble) {
-                model.flags |= ensemble->batchable ? SL_MODEL_BATCHABLE : 0;
-                model.segment_samples = ensemble->segment_samples;
-                model.samples_max = ensemble->samples_max;
-                model.n_inputs = ensemble->n_inputs;
-                model.n_outputs = ensemble->assembly.n_outputs;
-                for (uint32_t i = 0; i < ensemble->n_inputs; i++)
-                        publish_port(&model.inputs[i], &ensemble->inputs[i]);
-                for (uint32_t i = 0; i < ensemble->assembly.n_outputs; i++)
-                        publish_port(&model.outputs[i], &ensemble->assembly.outputs[i]);
-        }
-        sl_catalogue_write(catalogue, served->index, &model);
+        if (!served->ensemble || publish_ports(catalogue, served, &model) < 0)
+                publish_without(catalogue, served, &model);
 }

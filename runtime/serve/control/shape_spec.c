@@ -34,8 +34,9 @@ int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *i
                 result = sl_dim_sizes_add(&ret_spec->lowering.shapes, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
                 ret_spec->stamp = ret_spec->stamp * 0x100000001b3u ^ (uint64_t)sizes[i];
         }
-        return result < 0 ? sl_error_set(
-                                    error, -result, "dimension sizes beside those of the option shapes: at most %d", SL_SYMBOLS_MAX)
+        return result < 0 ? sl_error_set(error, -result,
+                                    "dimension sizes beside those of the option shapes: at most %d, with names of at most %d bytes",
+                                    SL_SYMBOLS_MAX, SL_DIM_NAMES_BYTES)
                           : 0;
 }
 
@@ -55,9 +56,9 @@ int sl_shape_known(const struct sl_plan_info *info, const struct sl_dim_sizes *n
         for (uint32_t i = 0; i < info->n_symbols; i++)
                 used += (size_t)snprintf(open + used, sizeof(open) - used, "%s\"%s\"", i ? ", " : "", info->symbols[i]);
         for (uint32_t i = 0; i < named->n; i++)
-                if (!has_symbol(info, named->items[i].name))
+                if (!has_symbol(info, sl_dim_sizes_name(named, i)))
                         return sl_error_set(error, EINVAL, "prepared_shapes: no input has an open dimension \"%s\": %s%s",
-                                named->items[i].name, used ? "open are " : "none is open", open);
+                                sl_dim_sizes_name(named, i), used ? "open are " : "none is open", open);
         return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "model.h"
 #include "places.h"
 #include "shapes.h"
@@ -18,6 +19,12 @@ static bool same_port(const struct sl_port *a, const struct sl_port *b)
 {
         return a->dtype == b->dtype && a->batch_axis == b->batch_axis && sl_shape_equal(&a->shape, &b->shape) &&
                !a->fallback == !b->fallback;
+}
+
+/* Clients find a port by its name when they open a model, and say its number from then on. */
+static bool same_named_port(const struct sl_port *a, const struct sl_port *b)
+{
+        return same_port(a, b) && !strcmp(a->name, b->name);
 }
 
 static int port_differs(const struct sl_ensemble_options *options, const struct sl_model *first, const struct sl_model *other,
@@ -152,7 +159,7 @@ static int init_weights(struct sl_ensemble *ensemble, const struct sl_ensemble_o
 }
 
 /* Of an open ensemble, what has a symbol has no size yet. */
-static int init_port(const struct sl_ensemble *ensemble, const struct sl_port *from, struct sl_served_port *port)
+static int init_port(const struct sl_ensemble *ensemble, const struct sl_port *from, const char *name, struct sl_served_port *port)
 {
         struct sl_port shown = *from;
 
@@ -161,29 +168,61 @@ static int init_port(const struct sl_ensemble *ensemble, const struct sl_port *f
                         shown.shape.dims[i] = SL_DIM_UNKNOWN;
         if (ensemble->open && sl_port_has_open_rank(&shown))
                 shown.shape = (struct sl_shape){.dims[0] = SL_DIM_UNKNOWN};
+        shown.name = name;
         return sl_served_port_init(port, &shown);
 }
 
-static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *member, bool name_member)
+/* The port of a member under a name of the ensemble's own. -EOVERFLOW, -ENOMEM. */
+static int own_port(const struct sl_ensemble *ensemble, const struct sl_port *from, char *name, struct sl_served_port *port)
+{
+        int r = name ? init_port(ensemble, from, name, port) : -ENOMEM;
+
+        if (r < 0)
+                free(name);
+        return r;
+}
+
+/* "MEMBER.OUTPUT" of an ensemble whose members' outputs are side by side. NULL: no memory. */
+static char *name_output(const struct sl_model *member, const struct sl_port *output, bool name_member)
+{
+        char *name;
+
+        if (!name_member)
+                return strdup(output->name);
+        return asprintf(&name, "%s.%s", member->name, output->name) < 0 ? NULL : name;
+}
+
+/* It owns @name. */
+static int refuse_name(const struct sl_ensemble *ensemble, char *name, struct sl_error *error)
+{
+        size_t bytes = strlen(name);
+        char shown[48];
+
+        sl_utf8_clean(name, shown, sizeof(shown));
+        free(name);
+        return sl_error_set(error, ENAMETOOLONG, "ensemble \"%s\": output \"%s...\" is MEMBER.OUTPUT of %zu bytes, the limit is %d",
+                ensemble->name, shown, bytes, SL_NAME_MAX);
+}
+
+static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *member, bool name_member, struct sl_error *error)
 {
         struct sl_assembly *assembly = &ensemble->assembly;
 
         for (uint32_t i = 0; i < member->info->n_outputs; i++) {
-                struct sl_served_port *port;
+                const struct sl_port *output = &member->info->outputs[i];
+                char *name;
                 int r;
 
                 if (assembly->n_outputs == SL_MODEL_OUTPUTS_MAX)
                         return -E2BIG;
-                port = &assembly->outputs[assembly->n_outputs++];
-                assembly->open_outputs |= !ensemble->open && sl_port_is_open(&member->info->outputs[i]);
-                r = init_port(ensemble, &member->info->outputs[i], port);
+                name = name_output(member, output, name_member);
+                if (name && strlen(name) > SL_NAME_MAX)
+                        return refuse_name(ensemble, name, error);
+                assembly->open_outputs |= !ensemble->open && sl_port_is_open(output);
+                r = own_port(ensemble, output, name, &assembly->outputs[assembly->n_outputs]);
                 if (r < 0)
                         return r;
-                if (name_member) {
-                        const struct sl_port *own = &member->info->outputs[i];
-
-                        snprintf(port->port.name, sizeof(port->port.name), "%.31s.%.31s", member->name, own->name);
-                }
+                assembly->n_outputs++;
         }
         return 0;
 }
@@ -199,15 +238,17 @@ static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
         ensemble->n_inputs = info->n_inputs;
         assembly->member_outputs = info->n_outputs;
         for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
-                r = init_port(ensemble, &info->inputs[i], &ensemble->inputs[i]);
+                r = own_port(ensemble, &info->inputs[i], strdup(info->inputs[i].name), &ensemble->inputs[i]);
         for (uint32_t m = 0; m < (side_by_side ? assembly->n_members : 1) && r == 0; m++)
-                r = add_outputs(ensemble, ensemble->members[m], side_by_side);
+                r = add_outputs(ensemble, ensemble->members[m], side_by_side, error);
         if (r == -E2BIG)
                 return sl_error_set(
                         error, E2BIG, "ensemble \"%s\": more than %u outputs side by side", ensemble->name, SL_MODEL_OUTPUTS_MAX);
-        if (r < 0)
+        if (r == -ENOMEM)
+                return sl_error_set(error, ENOMEM, "ensemble \"%s\": no memory for the names of its ports", ensemble->name);
+        if (r == -EOVERFLOW)
                 return sl_error_set(error, -r, "ensemble \"%s\": a sample's tensors do not fit %u bits", ensemble->name, 40u);
-        return 0;
+        return r;
 }
 
 int sl_ensemble_new(const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t n_members,
@@ -256,6 +297,10 @@ struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble)
         sl_fair_free(ensemble->broadcasts.waiting);
         sl_places_free(ensemble->places);
         sl_shapes_free(ensemble->shapes);
+        for (uint32_t i = 0; i < ensemble->n_inputs; i++)
+                free((char *)ensemble->inputs[i].port.name);
+        for (uint32_t i = 0; i < ensemble->assembly.n_outputs; i++)
+                free((char *)ensemble->assembly.outputs[i].port.name);
         free(ensemble);
         return NULL;
 }
@@ -265,10 +310,10 @@ bool sl_ensemble_same_ports(const struct sl_ensemble *a, const struct sl_ensembl
         if (a->n_inputs != b->n_inputs || a->assembly.n_outputs != b->assembly.n_outputs || a->samples_max != b->samples_max)
                 return false;
         for (uint32_t i = 0; i < a->n_inputs; i++)
-                if (!same_port(&a->inputs[i].port, &b->inputs[i].port))
+                if (!same_named_port(&a->inputs[i].port, &b->inputs[i].port))
                         return false;
         for (uint32_t i = 0; i < a->assembly.n_outputs; i++)
-                if (!same_port(&a->assembly.outputs[i].port, &b->assembly.outputs[i].port))
+                if (!same_named_port(&a->assembly.outputs[i].port, &b->assembly.outputs[i].port))
                         return false;
         return true;
 }

@@ -32,8 +32,8 @@ struct sl_ensemble {
         bool open; /* requests say sizes of its model: it has ports, and nothing is run in its name */
         uint32_t segment_samples, samples_max, queue_requests;
         uint32_t n_inputs;
-        struct sl_served_port inputs[SL_PLAN_PORTS_MAX];
-        bool is_shape; /* it serves the open ensemble at open_index, at these sizes */
+        struct sl_served_port inputs[SL_PLAN_PORTS_MAX]; /* their names, and those of the outputs, are its own */
+        bool is_shape;                                   /* it serves the open ensemble at open_index, at these sizes */
         uint32_t open_index;
         int64_t sizes[SL_SYMBOLS_MAX];
 
@@ -68,7 +68,7 @@ struct sl_ensemble_options {
 
 /*
  * Checks that the members fit together and fills everything but index, generation and the dispatcher's part. Return: 0, -ENOMEM,
- * -EINVAL, -ENOTSUP with a text that names ensemble, member, value.
+ * -EINVAL, -ENOTSUP, -ENAMETOOLONG with a text that names ensemble, member, value.
  */
 int sl_ensemble_new(const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t n_members,
         struct sl_ensemble **ret_ensemble, struct sl_error *error);
@@ -80,5 +80,5 @@ static inline struct sl_ensemble *sl_ensemble_of(struct sl_broadcast_queue *broa
         return (struct sl_ensemble *)((char *)broadcasts - offsetof(struct sl_ensemble, broadcasts));
 }
 
-/* True when a client that knows @a can go on with @b: same inputs, outputs and limits. */
+/* True when a client that knows @a can go on with @b: same inputs and outputs, names included, and same limits. */
 bool sl_ensemble_same_ports(const struct sl_ensemble *a, const struct sl_ensemble *b);

@@ -44,12 +44,12 @@ struct sl_block {
 
 static bool port_agrees(const struct sl_port *merged, const struct sl_port *own, uint32_t member)
 {
-        char name[SL_PORT_NAME_BYTES + 16];
+        char lane[16];
+        int n = snprintf(lane, sizeof(lane), "%u/", member);
 
-        snprintf(name, sizeof(name), "%u/%s", member, own->name);
-        return strncmp(merged->name, name, sizeof(merged->name) - 1) == 0 && merged->dtype == own->dtype &&
-               merged->batch_axis == own->batch_axis && merged->indexes <= own->indexes && merged->shape.rank == own->shape.rank &&
-               !sl_port_is_open(own) &&
+        return strncmp(merged->name, lane, (size_t)n) == 0 && strcmp(merged->name + n, own->name) == 0 &&
+               merged->dtype == own->dtype && merged->batch_axis == own->batch_axis && merged->indexes <= own->indexes &&
+               merged->shape.rank == own->shape.rank && !sl_port_is_open(own) &&
                memcmp(merged->shape.dims, own->shape.dims, own->shape.rank * sizeof(own->shape.dims[0])) == 0;
 }
 
@@ -146,7 +146,7 @@ static void place_outputs(struct member *member, unsigned char *pool, uint32_t b
         }
 }
 
-static void add_members(struct sl_block *block, const struct sl_block_options *options)
+static int add_members(struct sl_block *block, const struct sl_block_options *options)
 {
         uint32_t input = 0, output = 0;
         uint64_t offset = 0;
@@ -154,7 +154,9 @@ static void add_members(struct sl_block *block, const struct sl_block_options *o
         for (uint32_t i = 0; i < options->n_members; i++) {
                 struct member *member = &block->members[i];
 
-                member->info = *options->members[i];
+                if (sl_plan_info_copy(options->members[i], &member->info) < 0)
+                        return -ENOMEM;
+                block->n_members++;
                 member->lane = SL_CARRIER_LANES_MAX;
                 member->first_input = input;
                 member->first_output = output;
@@ -165,7 +167,7 @@ static void add_members(struct sl_block *block, const struct sl_block_options *o
                 offset += pool_bytes(options, i);
         }
         block->zeros = block->pools.bytes + offset;
-        block->n_members = options->n_members;
+        return 0;
 }
 
 /* A batch of which nobody has asked for anything. */
@@ -198,7 +200,8 @@ static int make_block(struct sl_block *block, const struct sl_block_options *opt
         if (bytes == UINT64_MAX || sl_workspace_init(&block->pools, bytes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the %u pools of a merged plan, %llu bytes", options->n_members,
                         (unsigned long long)bytes);
-        add_members(block, options);
+        if (add_members(block, options) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for the ports of %u members", options->n_members);
         r = sl_instance_new(options->plan, options->batch_max, &block->instance, error);
         return r < 0 ? r : warm(block, error);
 }
@@ -235,6 +238,8 @@ struct sl_block *sl_block_free(struct sl_block *block)
                 sl_instance_free(block->instance);
                 sl_plan_free(block->plan);
                 sl_workspace_deinit(&block->pools);
+                for (uint32_t i = 0; i < block->n_members; i++)
+                        sl_plan_info_deinit(&block->members[i].info);
                 free(block);
                 block = next;
         }

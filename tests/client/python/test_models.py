@@ -14,6 +14,8 @@ from starling import arena
 from world import RealRuntime
 
 F32, I64, BOOL = 1, 7, 9
+LONGEST = 1024  # bytes of a name
+LENGTHS = (63, 64, 65, 127, 128, 129, LONGEST - 1, LONGEST)
 
 
 def turning(number):
@@ -74,6 +76,32 @@ def declared_wrongly(dimensions):
         [onnx.port("x", F32, dimensions)],
         [onnx.port("y", F32, (1, 2))],
         [onnx.constant("axes", I64, np.array([1], np.int64))],
+    )
+
+
+def long_name(length, end):
+    """A name of so many bytes, the last of which is `end`: names of one length differ nowhere else."""
+    return "StatefulPartitionedCall/é" + "x" * (length - 26 - len(end.encode())) + end
+
+
+def subtracting(length):
+    """difference = first - second, reversed = second - first, all under names of so many bytes, the dimension too."""
+    first, second, one, other, size = (long_name(length, end) for end in ("1", "2", "3", "4", "ü"))
+    return onnx.model(
+        [onnx.node("Sub", [first, second], [one]), onnx.node("Sub", [second, first], [other])],
+        [onnx.port(first, F32, ("N", size)), onnx.port(second, F32, ("N", size))],
+        [onnx.port(one, F32, ("N", size)), onnx.port(other, F32, ("N", size))],
+    )
+
+
+def measuring(length):
+    """The sizes of a dimension that has a name of so many bytes and of one that only ends otherwise, and of one without a name."""
+    x, y, a, b = "x" * length, "x" * (length - 1) + "y", long_name(length, "a"), long_name(length, "b")
+    return onnx.model(
+        [onnx.node("ReduceSum", [x, "axes"], ["sum_x"], keepdims=0), onnx.node("ReduceSum", [y, "axes"], ["sum_y"], keepdims=0)],
+        [onnx.port(x, F32, ("N", a, b)), onnx.port(y, F32, ("N", a, b))],
+        [onnx.port("sum_x", F32, ("N", a)), onnx.port("sum_y", F32, ("N", a))],
+        [onnx.constant("axes", I64, np.array([2], np.int64))],
     )
 
 
@@ -272,6 +300,8 @@ class Models(unittest.TestCase):
             adaptable_old=optional(adaptable("N", ir=3)),
             adapted=adaptable("N"),
         )
+        models.update((f"named{length}", subtracting(length)) for length in (*LENGTHS, LONGEST + 1))
+        models.update((f"measured{length}", measuring(length)) for length in (64, 1000, LONGEST, LONGEST + 1))
         cls.runtime = RealRuntime(models, *cls.arguments())
         cls.addClassCleanup(cls.runtime.stop)
         cls.client = cls.runtime.connect()
@@ -348,6 +378,31 @@ class Models(unittest.TestCase):
                 for name, array in answer.items():
                     expected = np.concatenate([inputs[name.removesuffix("_out")], inputs["x"][:, None]], axis=1)
                     np.testing.assert_array_equal(array, expected)
+
+    def test_names_of_any_length_are_whole_and_none_stands_for_another(self):
+        a, b = np.float32([[1, 2], [3, 4]]), np.float32([[10, 20], [30, 50]])
+        for length in LENGTHS:
+            first, second, one, other = (long_name(length, end) for end in "1234")
+            result = self.client.infer(f"named{length}", {second: b, first: a})
+            self.assertEqual(list(result), [one, other])
+            np.testing.assert_array_equal(result[one], a - b)
+            np.testing.assert_array_equal(result[other], b - a)
+            self.assertEqual([len(name.encode()) for name in result], [length, length])
+            for cut in (first[:-1], first[:60]):
+                with self.assertRaises(starling.InvalidRequest):
+                    self.client.infer(f"named{length}", {cut: a, second: b})
+
+    def test_dimensions_with_names_of_any_length_are_told_apart(self):
+        for length in (64, 1000, LONGEST):
+            x, y = np.ones((2, 3, 4), np.float32), np.ones((2, 3, 4), np.float32)
+            result = self.client.infer(f"measured{length}", {"x" * length: x, "x" * (length - 1) + "y": 2 * y})
+            np.testing.assert_array_equal(result["sum_x"], np.full((2, 3), 4))
+            np.testing.assert_array_equal(result["sum_y"], np.full((2, 3), 8))
+
+    def test_a_longer_name_is_refused_when_the_model_is_loaded(self):
+        for model in (f"named{LONGEST + 1}", f"measured{LONGEST + 1}"):
+            with self.assertRaisesRegex(starling.ModelFailed, r'input 0, "\S+\.\.\.": its name has 1025 bytes, the limit is 1024'):
+                self.client.model(model)
 
     def test_a_fixed_batch_is_fixed(self):
         x = np.random.default_rng(1).standard_normal((3, 2, 3), np.float32)

@@ -13,13 +13,11 @@
 
 static struct sl_port port(const char *name, int64_t width)
 {
-        struct sl_port result = {
+        return (struct sl_port){
+                .name = name,
                 .dtype = SL_DTYPE_F32,
                 .shape = {.rank = 2, .dims = {SL_DIM_BATCH, width}},
         };
-
-        snprintf(result.name, sizeof(result.name), "%s", name);
-        return result;
 }
 
 static void add_channel(struct fixture *f, uint32_t inputs, uint32_t classes)
@@ -53,7 +51,15 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
         };
         struct sl_error error;
 
-        f->info = (struct sl_plan_info){.n_inputs = 1, .n_outputs = 1, .n_batches = 1, .batchable = 1, .batches = {1}};
+        f->info = (struct sl_plan_info){
+                .n_inputs = 1,
+                .n_outputs = 1,
+                .inputs = &f->ports[0],
+                .outputs = &f->ports[1],
+                .n_batches = 1,
+                .batchable = 1,
+                .batches = {1},
+        };
         f->info.inputs[0] = port("x", inputs);
         f->info.outputs[0] = port("y", classes);
         for (uint32_t m = 0; m < n_members; m++) {

@@ -19,6 +19,7 @@ struct fixture {
         struct sl_model models[SL_MEMBERS_MAX];
         struct sl_executor worker; /* of each model, for the window: it gets nothing */
         struct sl_plan_info info;
+        struct sl_port ports[2]; /* its */
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         struct sl_channel *channel;

@@ -6,9 +6,10 @@
 #include <string.h>
 
 /* A model without a batch: x float32 [4] and, of its second input, indices int64 [3]. */
-static struct sl_plan_info two_inputs(void)
+static struct sl_plan_info two_inputs(struct sl_port ports[3])
 {
-        struct sl_plan_info info = {.n_inputs = 2, .n_outputs = 1, .n_batches = 1, .batches = {1}};
+        struct sl_plan_info info = {
+                .n_inputs = 2, .n_outputs = 1, .inputs = ports, .outputs = ports + 2, .n_batches = 1, .batches = {1}};
 
         info.inputs[0] = (struct sl_port){.name = "x", .dtype = SL_DTYPE_F32, .shape = {1, {4}}, .batch_axis = SL_PORT_NO_BATCH};
         info.inputs[1] = (struct sl_port){
@@ -21,7 +22,8 @@ static struct sl_plan_info two_inputs(void)
 Test(batcher, indices_are_copied_before_they_are_used_and_dense_floats_are_read_in_place)
 {
         struct exercise *e = exercise_new(1, SL_RULE_NONE, 10);
-        const struct sl_plan_info info = two_inputs();
+        struct sl_port ports[3];
+        const struct sl_plan_info info = two_inputs(ports);
         float x[4] = {1, 2, 3, 4};
         int64_t at[3] = {2, 0, 1};
         const int64_t wanted[3] = {2, 0, 1};

@@ -728,6 +728,7 @@ Test(block, a_plan_with_other_ports_is_refused)
         const struct sl_plan_info *infos[MEMBERS];
         struct sl_block_options options = {.members = infos, .n_members = MEMBERS - 1, .batch_max = BATCH_MAX, .sizes = sizes};
         struct sl_plan_info other;
+        struct sl_port output;
         struct sl_error error = {""};
         struct sl_block *block;
 
@@ -739,7 +740,9 @@ Test(block, a_plan_with_other_ports_is_refused)
         cr_expect_not_null(strstr(error.text, "10 inputs"), "%s", error.text);
         options.n_members = MEMBERS;
         other = *infos[3];
-        other.outputs[0].shape.dims[1] = 2 * CLASSES;
+        output = other.outputs[0];
+        output.shape.dims[1] = 2 * CLASSES;
+        other.outputs = &output;
         infos[3] = &other;
         cr_expect_eq(sl_block_new(&options, &block, &error), -EINVAL, "it would write beyond what a client has");
         cr_expect_not_null(strstr(error.text, "member 3"), "%s", error.text);
