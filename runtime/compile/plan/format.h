@@ -44,7 +44,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 21u
+#define SL_PLAN_VERSION 22u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
