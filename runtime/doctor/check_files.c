@@ -197,8 +197,9 @@ void sl_check_left_behind(const struct sl_host *host, struct sl_finding *finding
 
         sl_found(finding, folder ? SL_VERDICT_OK : SL_VERDICT_UNKNOWN, folder ? "nothing" : SHM " cannot be read");
         if (folder && list_left_behind(folder, finding)) {
-                sl_change(finding,
-                        "`starling stats NAME` shows what a runtime counted until its end; then rm, or a start of that name");
+                sl_change(finding, "`starling stats NAME` shows what a runtime counted until its end, `starling postmortem NAME` "
+                                   "what NAME~last did; then "
+                                   "rm, or a start of that name");
                 sl_gain(finding, "memory, up to limits.stats_bytes for each; they are left as flight recorders");
         }
         if (folder)

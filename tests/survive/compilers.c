@@ -404,10 +404,17 @@ Test(compilers, a_file_that_takes_days_to_read_delays_neither_other_loads_nor_it
         kill(world.pid, SIGHUP);
         world_expect_log(&world, "event=model-ready model=late");
         cr_expect_eq(world_count_log(&world, "model=a-sparse"), 0, "%s", world_log(&world));
+        world_remove_model(&world, "a-sparse");
+        world_copy_model(&world, "mlp", "a-sparse", "");
+        hang_up(&world, 2); /* another file: nobody wants the one that is read */
+        world_expect_log(&world, "event=model-ready model=a-sparse");
+        world_remove_model(&world, "a-sparse");
+        add_endless(&world);
+        hang_up(&world, 3);
         admin = world_connect(&world, STARLING_ROLE_ADMIN);
         cr_expect_eq(starling_admin_unload(admin, "a-sparse", NULL), 0);
         world_remove_model(&world, "late");
-        hang_up(&world, 2);
+        hang_up(&world, 4);
         world_remove_model(&world, "a-sparse");
         kill(world.pid, SIGHUP);
         world_expect_log(&world, "it is not in the repository any more");
