@@ -142,9 +142,9 @@ static int adopt_sizes(const struct sl_dim_sizes *chosen, struct sl_dim_sizes *s
         int r = 0;
 
         for (uint32_t i = sizes->n; i < chosen->n && i < SL_SYMBOLS_MAX && r == 0; i++) {
-                const struct sl_dim_size *size = &chosen->items[i];
+                size_t at = chosen->names[i], room = at < sizeof(chosen->text) ? sizeof(chosen->text) - at : 0;
 
-                r = sl_dim_sizes_add(sizes, size->name, strnlen(size->name, sizeof(size->name)), size->size);
+                r = sl_dim_sizes_add(sizes, chosen->text + at, strnlen(chosen->text + at, room), chosen->sizes[i]);
         }
         return r < 0 ? sl_error_set(error, -r, "sizes of its open dimensions: %s", strerrordesc_np(-r)) : 0;
 }
