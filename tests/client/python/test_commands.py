@@ -18,6 +18,8 @@ MODELS = {
     "finding": lambda: models.finding(),
     "integers": lambda: models.turning(models.I64),
     "fixed": lambda: models.fixed(),
+    "drawing": lambda: models.drawing(),
+    "drawing_in_rounds": lambda: models.drawing_in_rounds(),
 }
 SHAPES = {"open": ["--shape", "x=5x2x3"], "stateful": ["--shape", "x=2x4x3", "--shape", "state=2x2x3"]}
 
@@ -50,6 +52,17 @@ class Commands(unittest.TestCase):
                 json.loads(self.succeed("inspect", "--json", path).stdout)
                 json.loads(self.succeed("profile", "--seconds", "0.02", "--json", path).stdout)
                 json.loads(self.succeed("profile", "--seconds", "0.02", "--batch", "3", "--json", path).stdout)
+
+    def test_models_that_draw_or_have_optional_inputs_are_not_merged_and_the_command_says_why(self):
+        for make, config, why in (
+            (models.drawing, "fuse: auto\n", "models that draw random numbers are not merged"),
+            (lambda: models.adaptable(1), "fuse: auto\noptional_inputs: true\n", "models with optional_inputs are not merged"),
+        ):
+            for i in range(2):
+                self.write(f"models/copy{i}/1/model.onnx", make())
+                self.write(f"models/copy{i}/config.yaml", config.encode())
+            with self.subTest(why=why):
+                self.assertIn(why, self.succeed("fuse", os.path.join(self.folder, "models"), "--explain").stdout)
 
     def test_a_message_names_the_file_once(self):
         missing = os.path.join(self.folder, "missing.onnx")

@@ -209,6 +209,19 @@ def drawing_once():
     )
 
 
+def drawing_for_found(**attributes):
+    """Normal numbers [2, K] for the places of what is not 0 in x [N, 8]."""
+    return onnx.model(
+        [
+            onnx.node("NonZero", ["x"], ["places"]),
+            onnx.node("Cast", ["places"], ["like"], to=F32),
+            onnx.node("RandomNormalLike", ["like"], ["y"], **attributes),
+        ],
+        [onnx.port("x", F32, ("N", 8))],
+        [onnx.port("y", F32, (2, "K"))],
+    )
+
+
 def drawing_in_rounds():
     """Rows [times, 64], each drawn in a round of a Loop, within the branch of an If."""
     branch = onnx.graph([onnx.node("RandomNormalLike", ["x"], ["r"])], [], [onnx.port("r", F32, (64,))])
@@ -293,6 +306,8 @@ class Models(unittest.TestCase):
             drawing_in_rounds=drawing_in_rounds(),
             drawing_in_rounds_again={"1/model.onnx": drawing_in_rounds(), "config.yaml": b"random_seed: 7\n"},
             drawing_truths=drawing_truths(),
+            drawing_for_found=drawing_for_found(),
+            drawing_for_found_again=drawing_for_found(seed=3.0),
             adaptable=optional(adaptable("N")),
             adaptable_fixed=optional(adaptable(1)),
             adaptable_too=optional(adaptable(1)),
@@ -521,6 +536,14 @@ class Models(unittest.TestCase):
         again = self.client.infer("drawing_in_rounds_again", inputs)
         self.assertEqual(len(np.unique(again[:, 0])), 20)
         np.testing.assert_array_equal(again, self.client.infer("drawing_in_rounds_again", inputs))
+
+    def test_numbers_for_a_shape_that_the_data_decide_are_drawn_as_others_are(self):
+        x = np.ones((3, 8), np.float32)
+        anew = [self.client.infer("drawing_for_found", x) for _ in range(2)]
+        again = [self.client.infer("drawing_for_found_again", x) for _ in range(2)]
+        self.assertEqual(anew[0].shape, (2, 24))
+        self.assertFalse((anew[0] == anew[1]).any())
+        np.testing.assert_array_equal(again[0], again[1])
 
     def test_truths_and_classes_come_as_often_as_their_shares(self):
         shares = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
