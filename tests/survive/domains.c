@@ -3,11 +3,13 @@
  * Models of other domains than ONNX's, served: cases that tests/conformance/made makes, one in so many, as files of a repository. A
  * client gets what ONNX Runtime computed.
  */
+#include "broken.h"
 #include "tensor_file.h"
 #include "world.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,11 +115,20 @@ static void run_case(struct starling_client *client, struct starling_queue *queu
         }
 }
 
+static void run_cases(const struct world *world, const struct cases *cases)
+{
+        struct starling_client *client = world_connect(world, STARLING_ROLE_CLIENT);
+        struct starling_queue *queue;
+
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        for (uint32_t i = 0; i < cases->n; i++)
+                run_case(client, queue, cases->names[i]);
+        starling_close(client);
+}
+
 Test(domains, a_model_of_another_domain_is_served_as_onnx_runtime_computes_it, .timeout = 60)
 {
         static struct cases cases;
-        struct starling_client *client;
-        struct starling_queue *queue;
         struct world world;
 
         find_cases(&cases);
@@ -129,11 +140,69 @@ Test(domains, a_model_of_another_domain_is_served_as_onnx_runtime_computes_it, .
         for (uint32_t i = 0; i < cases.n; i++)
                 add_case(&world, cases.names[i]);
         world_start(&world);
-        client = world_connect(&world, STARLING_ROLE_CLIENT);
-        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        run_cases(&world, &cases);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Version 2 of the case: open, and with a node that nobody can compute. False: nothing of it can be open. */
+static bool break_case(const struct world *world, const char *name, uint32_t at)
+{
+        char folder[600], path[600], command[700];
+        size_t bytes = 0;
+        uint8_t *file;
+        FILE *stream;
+
+        snprintf(folder, sizeof(folder), "%s/%s", MADE_CASES, name);
+        file = broken_case(folder, (enum broken_form)(at % N_BROKEN_FORMS), at, &bytes);
+        if (!file)
+                return false;
+        snprintf(command, sizeof(command), "mkdir '%s/%s/2'", world->repository, name);
+        cr_assert_eq(system(command), 0);
+        snprintf(path, sizeof(path), "%s/%s/2/model.onnx", world->repository, name);
+        stream = fopen(path, "wb");
+        cr_assert(stream && fwrite(file, bytes, 1, stream) == 1);
+        fclose(stream);
+        free(file);
+        return true;
+}
+
+static void expect_refused(struct world *world, const char *event, const char *name)
+{
+        char head[256], line[1024];
+        const char *at;
+
+        snprintf(head, sizeof(head), "event=%s model=%s version=2 ", event, name);
+        world_expect_log(world, head);
+        at = strstr(world_log(world), head);
+        snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+        cr_expect_not_null(strstr(line, "operator " BROKEN_OPERATOR " of domain"), "%s", line);
+}
+
+Test(domains, a_version_that_nobody_can_compute_replaces_none_that_serves_and_is_counted_at_a_start, .timeout = 60)
+{
+        static struct cases cases, broken;
+        char line[64];
+        struct world world;
+
+        find_cases(&cases);
+        world_init(&world);
         for (uint32_t i = 0; i < cases.n; i++)
-                run_case(client, queue, cases.names[i]);
-        starling_close(client);
+                add_case(&world, cases.names[i]);
+        world_start(&world);
+        for (uint32_t i = 0; i < cases.n; i++)
+                if (break_case(&world, cases.names[i], i))
+                        memcpy(broken.names[broken.n++], cases.names[i], sizeof(broken.names[0]));
+        kill(world.pid, SIGHUP);
+        for (uint32_t i = 0; i < broken.n; i++)
+                expect_refused(&world, "model-not-replaced", broken.names[i]);
+        run_cases(&world, &cases);
+        world_stop(&world);
+        world_start(&world);
+        snprintf(line, sizeof(line), "event=ready failed_models=%u", broken.n);
+        world_expect_log(&world, line);
+        for (uint32_t i = 0; i < broken.n; i++)
+                expect_refused(&world, "model-failed", broken.names[i]);
         world_stop(&world);
         world_free(&world);
 }

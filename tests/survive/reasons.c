@@ -69,6 +69,21 @@ static void add_product(void)
         add("product", b);
 }
 
+/* Rows of 77 times 3, which no load tries; behind them stands what is not supported. */
+static void add_training(void)
+{
+        struct builder *b = builder_new(16);
+
+        builder_input(b, "x", FLOAT, DIMS(2, -2, 3));
+        builder_ints(b, "shape", DIMS(2), (int64_t[]){-1, 231});
+        builder_raw(b, "ratio", FLOAT, DIMS(), &(float){0.5f});
+        builder_raw(b, "training", BOOL, DIMS(), &(bool){true});
+        builder_node(b, "Reshape", "x,shape", "rows");
+        builder_node(b, "Dropout", "rows,ratio,training", "y");
+        builder_declare_output(b, "y", FLOAT, DIMS(2, 231));
+        add("training", b);
+}
+
 #define ENDLESS "dynamic_steps_max: 4000000000\nwork_max: 1e18\n"
 
 /* A Loop without an end. */
@@ -100,6 +115,7 @@ static void set_up(void)
         add_nonzero_as("nonzero");
         add_fake_nonzero();
         add_product();
+        add_training();
         add_loop();
 }
 
@@ -191,6 +207,26 @@ Test(reasons, sizes_that_the_model_cannot_have_say_at_which_node)
         for (int i = 0; i < 2; i++) { /* once while it is compiled, and once when it is known */
                 cr_assert_eq(starling_infer(queue, &request, &done), -EINVAL);
                 expect_reason(&done, "rows");
+        }
+}
+
+/* Whose fault it is that these sizes are not served. */
+Test(reasons, sizes_that_suit_a_model_which_cannot_be_compiled_are_no_fault_of_the_request)
+{
+        start();
+        struct starling_tensor wrong = tensor(STARLING_F32, 3, (uint32_t[]){2, 5, 3}),
+                               right = tensor(STARLING_F32, 3, (uint32_t[]){2, 77, 3}),
+                               y = tensor(STARLING_F32, 2, (uint32_t[]){2, 231});
+        struct starling_request request = request_of("training", &wrong, &y);
+        struct starling_completion done;
+
+        for (int i = 0; i < 2; i++) { /* once while it is compiled, and once when it is known */
+                request.inputs = &wrong;
+                cr_assert_eq(starling_infer(queue, &request, &done), -EINVAL);
+                expect_reason(&done, "rows");
+                request.inputs = &right;
+                cr_assert_eq(starling_infer(queue, &request, &done), -EIO);
+                expect_reason(&done, "node \"y\": operator Dropout of domain ai.onnx, opset 16: training mode is not supported");
         }
 }
 
