@@ -56,5 +56,8 @@ enum sl_child_arg {
 /* Of each further model that is merged with the first: its path. */
 #define SL_CHILD_MEMBER "member"
 
+/* Of each combination that a model with open dimensions is tried at besides (tried_sizes.h): "sequence=77,width=5". */
+#define SL_CHILD_TRIED "tried"
+
 /* And of each row of lower_options.h: KEY=VALUE. */
 #define SL_CHILD_OPTION "option"

@@ -21,6 +21,7 @@
 #include "external_opener.h"
 #include "lower_options.h"
 #include "page_maker.h"
+#include "tried_sizes.h"
 #include "zygote.h"
 
 #include <fcntl.h>
@@ -205,7 +206,8 @@ static int make_ends(struct sl_compilation *compilation, const struct sl_compile
 struct arguments {
         char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
         char options[SL_LOWER_OPTION_COUNT][OPTION_TEXT_BYTES];
-        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_COMPILE_MEMBERS_MAX + 2 * SL_LOWER_OPTION_COUNT + 1];
+        char tried[SL_TRIED_SIZES_MAX][SL_DIM_SIZES_TEXT_MAX];
+        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_COMPILE_MEMBERS_MAX + 2 * SL_TRIED_SIZES_MAX + 2 * SL_LOWER_OPTION_COUNT + 1];
 };
 
 static char *number_text(struct arguments *arguments, enum sl_child_arg arg, uint64_t value)
@@ -255,6 +257,10 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         for (uint32_t i = 0; i < options->n_members; i++) {
                 *next++ = (char *)"--" SL_CHILD_MEMBER;
                 *next++ = (char *)options->members[i];
+        }
+        for (uint32_t i = 0; options->tried && i < options->tried->n; i++) {
+                *next++ = (char *)"--" SL_CHILD_TRIED;
+                *next++ = (char *)sl_dim_sizes_print(&options->tried->items[i], arguments->tried[i]);
         }
         for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
                 *next++ = (char *)"--" SL_CHILD_OPTION;

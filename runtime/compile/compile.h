@@ -16,6 +16,7 @@
 struct sl_compile_zygote;
 struct sl_error;
 struct sl_lower_options;
+struct sl_tried_sizes;
 
 struct sl_compile_options {
         const char *program;                     /* the executable to start; NULL: /proc/self/exe */
@@ -23,8 +24,9 @@ struct sl_compile_options {
         const struct sl_lower_options *lowering; /* NULL: the defaults */
         const char *const *members; /* further models, which are merged with the first into one plan, lane by lane (graph/merge); */
         uint32_t n_members;         /* at most SL_COMPILE_MEMBERS_MAX */
-        uint64_t base_sum;          /* checksum of its identity (sl_plan_identity()); 0: the child reads all of it for that */
-        int base_fd;                /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
+        const struct sl_tried_sizes *tried; /* of one model whose dimensions are open; NULL: none */
+        uint64_t base_sum; /* checksum of its identity (sl_plan_identity()); 0: the child reads all of it for that */
+        int base_fd;       /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
         struct sl_compile_zygote *zygote; /* forks the child (compile_zygote.h), of the same program; NULL: it is started */
         bool background;                  /* gives way to whoever serves (base/background.h) */
         uint64_t memory_bytes; /* limit of the child's private memory, of its address space beside the program's own code and

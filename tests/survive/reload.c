@@ -424,3 +424,57 @@ Test(reload, acts_on_repositories_of_every_layout_alike)
         }
         cr_expect_eq(world_count_log(&world, "event=model-left-out"), 0, "%s", world_log(&world));
 }
+
+/* ---- sizes that no load tries ---- */
+
+/* y [2, 2] = x [2, M, 3] as rows of 77 times 3, by a matrix of so many rows. */
+static struct builder *of_rows_of_77(int64_t rows)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", STARLING_F32, DIMS(2, -2, 3));
+        builder_ints(b, "shape", DIMS(2), (int64_t[]){-1, 231});
+        builder_random(b, "w", DIMS(rows, 2));
+        builder_node(b, "Reshape", "x,shape", "rows");
+        builder_node(b, "MatMul", "rows,w", "y");
+        builder_declare_output(b, "y", STARLING_F32, DIMS(2, 2));
+        return b;
+}
+
+static int infer_77(void)
+{
+        struct starling_client *client = world_connect(&world, STARLING_ROLE_CLIENT);
+        struct starling_tensor in, out;
+        struct starling_request request = {.inputs = &in, .outputs = &out, .n_inputs = 1, .n_outputs = 1};
+        struct starling_completion done = {0};
+        struct starling_queue *queue;
+        int status;
+
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        cr_assert_eq(starling_model_open(client, "rows", (struct starling_model **)&request.model, NULL), 0);
+        cr_assert_eq(starling_tensor_alloc(client, STARLING_F32, 3, (uint32_t[]){2, 77, 3}, &in), 0);
+        cr_assert_eq(starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){2, 2}, &out), 0);
+        memset(in.data, 0, 2 * 77 * 3 * sizeof(float));
+        status = starling_infer(queue, &request, &done);
+        starling_close(client);
+        return status;
+}
+
+/* What a load cannot find out by itself, those who ask have said. */
+Test(reload, a_version_that_takes_none_of_the_sizes_asked_for_is_refused)
+{
+        struct starling_error error = {""};
+
+        add_version("rows", "1", of_rows_of_77(231));
+        start();
+        cr_assert_eq(infer_77(), 0);
+        add_version("rows", "2", of_rows_of_77(230));
+        cr_expect_eq(starling_admin_reload(admin, "rows", &error), -EIO, "%s", error.text);
+        cr_expect_not_null(
+                strstr(error.text, "none of the sizes that are tried suits it, nor those that are prepared or were asked for: "),
+                "%s", error.text);
+        cr_expect_eq(infer_77(), 0);
+        add_version("rows", "3", of_rows_of_77(231));
+        cr_expect_eq(starling_admin_reload(admin, "rows", &error), 0, "%s", error.text);
+        cr_expect_eq(infer_77(), 0);
+}

@@ -22,6 +22,7 @@
 #include "model_import.h"
 #include "sandbox.h"
 #include "signature_plan.h"
+#include "tried_sizes.h"
 #include "warm_heap.h"
 #include "warm_up.h"
 #include "zygote_child.h"
@@ -45,6 +46,7 @@ static const struct option options[] = {
 #undef X
                 {SL_CHILD_OPTION, required_argument, NULL, SL_CHILD_ARG_COUNT},
         {SL_CHILD_MEMBER, required_argument, NULL, SL_CHILD_ARG_COUNT + 1},
+        {SL_CHILD_TRIED, required_argument, NULL, SL_CHILD_ARG_COUNT + 2},
         {0},
 };
 
@@ -54,6 +56,7 @@ struct arguments {
         uint64_t numbers[SL_CHILD_ARG_COUNT];
         const char *models[1 + SL_COMPILE_MEMBERS_MAX]; /* one; or several, which are merged */
         uint32_t n_models;
+        struct sl_tried_sizes tried;
 };
 
 static const char *argument_name(uint32_t arg)
@@ -83,6 +86,15 @@ static int add_member(struct arguments *arguments, const char *path, struct sl_e
         return 0;
 }
 
+static int add_tried(struct arguments *arguments, const char *text, struct sl_error *error)
+{
+        struct sl_tried_sizes *tried = &arguments->tried;
+
+        if (tried->n == SL_TRIED_SIZES_MAX)
+                return sl_error_set(error, EINVAL, "more than %d combinations of sizes are to be tried", SL_TRIED_SIZES_MAX);
+        return sl_dim_sizes_parse(text, &tried->items[tried->n++], error);
+}
+
 static int read_arguments(int argc, char **argv, struct arguments *arguments, struct sl_error *error)
 {
         int arg;
@@ -96,7 +108,9 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments, st
                         return -EINVAL;
                 if (arg == SL_CHILD_ARG_COUNT + 1 && add_member(arguments, optarg, error) < 0)
                         return -EINVAL;
-                if (arg < 0 || arg > SL_CHILD_ARG_COUNT + 1)
+                if (arg == SL_CHILD_ARG_COUNT + 2 && add_tried(arguments, optarg, error) < 0)
+                        return -EINVAL;
+                if (arg < 0 || arg > SL_CHILD_ARG_COUNT + 2)
                         return sl_error_set(error, EINVAL, "an argument that is not known");
                 if (arg < SL_CHILD_ARG_COUNT)
                         arguments->texts[arg] = optarg;
@@ -190,11 +204,11 @@ static bool wants_other_sizes(const struct sl_graph *graph)
 }
 
 /* Requests say the sizes, unless the model cannot be served whatever they are. @failure: what compiling it says without them. */
-static int leave_open(const struct sl_model_file *model, const struct sl_lower_options *lowering, bool batch, int fd, int failure,
-        struct sl_error *error)
+static int leave_open(const struct sl_model_file *model, const struct sl_lower_options *lowering, const struct sl_open_wish *wish,
+        int fd, int failure, struct sl_error *error)
 {
         struct sl_error why = {.text = ""};
-        int r = sl_signature_write(model, lowering, batch, fd, &why);
+        int r = sl_signature_write(model, lowering, wish, fd, &why);
 
         if (r == 0 || !why.text[0])
                 return r == 0 ? 0 : failure;
@@ -209,13 +223,14 @@ static void end_if_done(int r, bool ends)
                 _exit(EXIT_SUCCESS);
 }
 
-/* The base plan: its file, -1: there is none; its checksum, 0: not known. */
-struct base {
+/* What there is beside the model. The base plan: its file, -1: there is none; its checksum, 0: not known. */
+struct beside {
         int fd;
         uint64_t sum;
+        const struct sl_tried_sizes *tried; /* NULL: none */
 };
 
-static int open_base(const struct base *base, struct sl_base_plan **ret_base, struct sl_error *error)
+static int open_base(const struct beside *base, struct sl_base_plan **ret_base, struct sl_error *error)
 {
         int r = sl_base_plan_open(base->fd, ret_base, error);
 
@@ -225,7 +240,7 @@ static int open_base(const struct base *base, struct sl_base_plan **ret_base, st
 }
 
 /* @ends: the process does so when the plan is written, and who has started it seals the file. */
-static int compile(const struct sl_model_file *model, const struct sl_lower_options *lowering, const struct base *beneath, int fd,
+static int compile(const struct sl_model_file *model, const struct sl_lower_options *lowering, const struct beside *beside, int fd,
         bool ends, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
@@ -234,15 +249,15 @@ static int compile(const struct sl_model_file *model, const struct sl_lower_opti
         int r = sl_model_import(model, lowering, &graph, error);
 
         if (r == -ENOTSUP || r == -EDOM)
-                return leave_open(model, lowering, r != -EDOM, fd, r, error);
+                return leave_open(model, lowering, &(struct sl_open_wish){r != -EDOM, beside->tried}, fd, r, error);
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
-        if (r == 0 && beneath->fd >= 0)
-                r = open_base(beneath, &base, error);
+        if (r == 0 && beside->fd >= 0)
+                r = open_base(beside, &base, error);
         if (r == 0)
                 r = sl_lowered_new_in(graph, lowering, base, fd, &lowered, error);
         if (r < 0 && graph && wants_other_sizes(graph))
-                return leave_open(model, lowering, false, fd, r, error);
+                return leave_open(model, lowering, &(struct sl_open_wish){false, beside->tried}, fd, r, error);
         if (r == 0)
                 r = sl_signature_complete(model, lowering, graph, &lowered->info);
         if (r == 0)
@@ -259,7 +274,7 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         if (r < 0)
                 return r;
         sl_model_file_use_folder(&model);
-        r = compile(&model, lowering, &(struct base){.fd = base_fd}, fd, false, error);
+        r = compile(&model, lowering, &(struct beside){.fd = base_fd}, fd, false, error);
         sl_model_file_close(&model);
         return r;
 }
@@ -271,12 +286,13 @@ static void write_note(void *context, const char *text)
 
 static int compile_models(struct arguments *arguments, struct sl_model_file *models, struct sl_error *error)
 {
-        const struct base base = {.fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1,
-                .sum = arguments->numbers[SL_CHILD_ARG_BASE_SUM]};
+        const struct beside beside = {.fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1,
+                .sum = arguments->numbers[SL_CHILD_ARG_BASE_SUM],
+                .tried = &arguments->tried};
         int fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD];
 
         if (arguments->n_models == 1)
-                return compile(models, &arguments->lowering, &base, fd, true, error);
+                return compile(models, &arguments->lowering, &beside, fd, true, error);
         return sl_merge_child(models, arguments->n_models, &arguments->lowering, fd,
                 &(struct sl_merge_notes){.add = write_note, .context = arguments}, error);
 }

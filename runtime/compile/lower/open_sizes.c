@@ -10,6 +10,7 @@
 #include "model_file.h"
 #include "placement.h"
 #include "signature.h"
+#include "tried_sizes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +19,11 @@
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_placement *, sl_placement_free)
 
-/* Tokens, pixels and samples of most models; then what divides little; 1, at which much can be broadcast, comes last. */
-static const int64_t sizes_tried[] = {64, 224, 16, 512, 8, 4, 3, 2, 1};
+/*
+ * Tokens, pixels and samples of most models; then what divides little; 1, at which much can be broadcast; and lengths that
+ * exporters fix.
+ */
+static const int64_t sizes_tried[] = {64, 224, 16, 512, 8, 4, 3, 2, 1, 128, 384, 256, 32};
 
 int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_dim_sizes *sizes)
 {
@@ -78,27 +82,93 @@ static int try_one(const struct sl_model_file *model, const struct sl_lower_opti
         return 0;
 }
 
+/* Callers say which model it is. */
+static const char *without_path(const struct sl_model_file *model, const char *text)
+{
+        size_t n = strlen(model->path);
+
+        return !strncmp(text, model->path, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
+}
+
+/* What trying has come to so far. */
+struct trial {
+        const struct sl_model_file *model;
+        const struct sl_signature *signature;
+        struct sl_plan_info *info; /* of those that suit best */
+        bool known;
+        int lacks; /* what is no matter of sizes; 0: nothing */
+        struct sl_error *why;
+};
+
+static bool trial_has_ended(const struct trial *trial)
+{
+        return trial->known && trial->info->n_batches;
+}
+
+/* Symbols to which @bound gives none get @size. */
+static void try_sizes(struct trial *trial, struct sl_lower_options *bound, int64_t size, struct sl_error *ret_text)
+{
+        int r = sl_sizes_bind(trial->signature, size, &bound->shapes);
+
+        ret_text->text[0] = 0;
+        if (r == 0)
+                r = try_one(trial->model, bound, !trial->known, trial->info, ret_text);
+        trial->known |= r == 0;
+        if (r == 0 || r == -ERANGE || trial->lacks)
+                return;
+        trial->lacks = r;
+        *trial->why = *ret_text;
+}
+
+/* Those of this model. Return: whether there are any. */
+static bool bind_further(const struct sl_signature *signature, const struct sl_dim_sizes *further, struct sl_dim_sizes *sizes)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < signature->n_symbols; i++) {
+                const char *name = signature->symbols[i];
+                int64_t size = sl_dim_sizes_find(sizes, name) ? 0 : sl_dim_sizes_find(further, name);
+
+                any |= size && sl_dim_sizes_add(sizes, name, strlen(name), size) == 0;
+        }
+        return any;
+}
+
+/* What nobody has tried may suit; what suits none that somebody is going to ask for does not. */
+static void try_further(struct trial *trial, const struct sl_lower_options *options, const struct sl_tried_sizes *tried)
+{
+        struct sl_error text = {.text = ""};
+        bool any = false;
+
+        for (uint32_t i = 0; i < tried->n && !trial_has_ended(trial); i++) {
+                struct sl_lower_options bound = *options;
+
+                if (!bind_further(trial->signature, &tried->items[i], &bound.shapes))
+                        continue;
+                any = true;
+                try_sizes(trial, &bound, 1, &text);
+        }
+        if (any && !trial->known && !trial->lacks)
+                trial->lacks = sl_error_set(trial->why, ENOTSUP,
+                        "none of the sizes that are tried suits it, nor those that are prepared or were asked for: %s",
+                        without_path(trial->model, text.text));
+}
+
 int sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
-        struct sl_plan_info *ret_info, struct sl_error *why)
+        const struct sl_tried_sizes *tried, struct sl_plan_info *ret_info, struct sl_error *why)
 {
         size_t n = signature->n_symbols ? sizeof(sizes_tried) / sizeof(sizes_tried[0]) : 1;
-        bool known = false;
-        int lacks = 0;
+        struct trial trial = {.model = model, .signature = signature, .info = ret_info, .why = why};
 
-        for (size_t i = 0; i < n && !(known && ret_info->n_batches); i++) {
+        for (size_t i = 0; i < n && !trial_has_ended(&trial); i++) {
                 struct sl_lower_options bound = *options;
-                struct sl_error text = {.text = ""};
-                int r = sl_sizes_bind(signature, sizes_tried[i], &bound.shapes);
+                struct sl_error text;
 
-                if (r == 0)
-                        r = try_one(model, &bound, !known, ret_info, &text);
-                known |= r == 0;
-                if (r == 0 || r == -ERANGE || lacks)
-                        continue;
-                lacks = r;
-                *why = text;
+                try_sizes(&trial, &bound, sizes_tried[i], &text);
         }
-        return known ? 0 : lacks ? lacks : -ERANGE;
+        if (tried && !trial.known)
+                try_further(&trial, options, tried);
+        return trial.known ? 0 : trial.lacks ? trial.lacks : -ERANGE;
 }
 
 /* ---- tools ---- */
@@ -145,14 +215,6 @@ static const char *find_open(const struct sl_signature *signature, const struct 
                 if (!leads_an_input(signature, i) && !sl_dim_sizes_find(&lowering->shapes, signature->symbols[i]))
                         return signature->symbols[i];
         return NULL;
-}
-
-/* Callers say which model it is. */
-static const char *without_path(const struct sl_model_file *model, const char *text)
-{
-        size_t n = strlen(model->path);
-
-        return !strncmp(text, model->path, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
 }
 
 /* Also a leading dimension, where the file has no form with an open one. */

@@ -14,20 +14,21 @@ struct sl_lower_options;
 struct sl_model_file;
 struct sl_plan_info;
 struct sl_signature;
+struct sl_tried_sizes;
 
 /* Gives every symbol that has none in @sizes this size. Return: 0; -E2BIG. */
 int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_dim_sizes *sizes);
 
 /*
  * Gives every symbol that @options gives no size the same one, the next of a short list until the model takes it and a backend runs
- * each of its nodes. @why: text of what is lacking.
+ * each of its nodes; then the sizes of @tried, NULL: none. @why: text of what is lacking.
  *
  * Return: 0: @ret_info is the ladder at those sizes, or has no batches but describes the outputs, when the leading dimension
- * cannot be 1; -ERANGE none suits, and nothing is known: others may; else none suits, and what the import or the placement says of
- * one is no matter of sizes, unless a batch is left open.
+ * cannot be 1; -ERANGE none of the list suits, none of @tried is of this model, and nothing is known: others may; else none suits,
+ * and what the import or the placement says of one is no matter of sizes, unless a batch is left open.
  */
 int sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
-        struct sl_plan_info *ret_info, struct sl_error *why);
+        const struct sl_tried_sizes *tried, struct sl_plan_info *ret_info, struct sl_error *why);
 
 /*
  * For tools that look at a model without a request: gives each open dimension of the file beside the batch that has no size in

@@ -112,15 +112,17 @@ static bool describes_outputs(const struct sl_signature *signature)
 
 /* What the sizes that are tried tell goes before what the file declares. */
 static int describe(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_signature *signature,
-        struct sl_plan_info *info, struct sl_error *why)
+        const struct sl_tried_sizes *further, struct sl_plan_info *info, struct sl_error *why)
 {
         SL_CLEANUP(sl_plan_info_deinit) struct sl_plan_info tried = {0};
         struct sl_error batch_why = {.text = ""};
-        int known = sl_sizes_try(model, options, signature, &tried, signature->has_batch ? &batch_why : why), r = 0;
+        int known = signature->has_batch ? sl_sizes_try(model, options, signature, NULL, &tried, &batch_why)
+                                         : sl_sizes_try(model, options, signature, further, &tried, why),
+            r = 0;
 
         if (signature->has_batch && (known < 0 || !tried.batchable)) {
                 r = sl_signature_open_batch(signature, NULL);
-                known = r == 0 && known < 0 ? sl_sizes_try(model, options, signature, &tried, why) : known;
+                known = r == 0 && known < 0 ? sl_sizes_try(model, options, signature, further, &tried, why) : known;
         }
         if (r == 0 && known < 0 && (known != -ERANGE || !describes_outputs(signature)))
                 r = known;
@@ -146,18 +148,18 @@ static uint32_t find_taken(const struct sl_dim_sizes *sizes, struct sl_signature
         return taken;
 }
 
-int sl_signature_write(
-        const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd, struct sl_error *why)
+int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_open_wish *wish,
+        int fd, struct sl_error *why)
 {
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
         SL_CLEANUP(sl_signature_deinit) struct sl_signature signature = {0};
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
         int r = lowered ? sl_import_signature(model, &limits, &signature, NULL) : -ENOMEM;
 
-        if (r == 0 && signature.has_batch && !batch)
+        if (r == 0 && signature.has_batch && !wish->batch)
                 r = sl_signature_open_batch(&signature, NULL);
         if (r == 0)
-                r = describe(model, options, &signature, &lowered->info, why);
+                r = describe(model, options, &signature, wish->tried, &lowered->info, why);
         if (r < 0)
                 return r;
         lowered->info.sizes_taken = find_taken(&options->shapes, &signature);

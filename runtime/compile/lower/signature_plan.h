@@ -17,17 +17,24 @@ struct sl_graph;
 struct sl_lower_options;
 struct sl_model_file;
 struct sl_plan_info;
+struct sl_tried_sizes;
+
+/* How a model is to be open. */
+struct sl_open_wish {
+        bool batch;                         /* the leading dimension of the inputs may be the batch */
+        const struct sl_tried_sizes *tried; /* NULL: none */
+};
 
 /*
- * @batch: the leading dimension of the inputs may be the batch, and open in every plan; without, or when the nodes say otherwise,
- * it wants a size as well. A model that lacks something whatever its sizes are has no signature.
+ * Where the leading dimension is the batch it is open in every plan; without, or when the nodes say otherwise, it wants a size as
+ * well. A model that lacks something whatever its sizes are has no signature.
  *
  * Return: 0: written to @fd, from its start; -ENOTSUP the file leaves no dimension open beside the batch to which @options gives no
  * size; -ERANGE it does not describe its ports, and no size that is tried suits it; what sl_sizes_try() says the model lacks, with
  * its text in @why, which is left as it is otherwise; and what sl_import_signature() says, -ENOMEM, -errno of write.
  */
-int sl_signature_write(
-        const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd, struct sl_error *why);
+int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_open_wish *wish,
+        int fd, struct sl_error *why);
 
 /* Gives what the file leaves open and @options gives no size, the leading dimension as well, this one. Return: as the import. */
 int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options);

@@ -26,6 +26,7 @@
 #include "stats.h"
 #include "supervisor.h"
 #include "target.h"
+#include "tried_sizes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ struct sl_load {
         uint64_t circle;         /* and of this circle (spec.h) */
         uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
+        struct sl_tried_sizes tried;
         uint64_t compiler_limit; /* of the process that compiles */
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
@@ -339,6 +341,7 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .program = runtime->compile_program,
                 .model_path = load->path,
                 .lowering = &load->lowering,
+                .tried = &load->tried,
                 .zygote = runtime->zygote,
                 .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
@@ -404,6 +407,9 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
                 return NULL;
         load->options = *options;
         load->options.base = sl_plan_hold(options->base);
+        if (options->tried)
+                load->tried = *options->tried;
+        load->options.tried = NULL;
         load->plan_fd = -1;
         load->lowering = spec->lowering;
         fill_core(options, &load->lowering);

@@ -52,7 +52,8 @@ struct sl_load_options {
         bool sized;           /* sizes of open dimensions: the plan is derived from that of others, where there is one */
         struct sl_plan *base; /* of those; NULL: none is loaded, but the cache may have it. Held by the load */
         bool is_base;         /* and its sizes are just these: there is nothing to compile */
-        bool asked;           /* for a request of this user: */
+        const struct sl_tried_sizes *tried; /* what it will be asked for; copied */
+        bool asked;                         /* for a request of this user: */
         uint32_t uid;
 };
 
@@ -81,8 +82,8 @@ uint64_t sl_load_waits_since(const struct sl_load *load);
 /* Goes as far as it can without waiting. The text says why it FAILED. */
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error);
 
-/* FAILED: -ENOMEM when memory was too short for it, which may be better later; -EINVAL the sizes do not suit the model or its limits;
- * else -EIO. */
+/* FAILED: -ENOMEM when memory was too short for it, which may be better later; -EINVAL the sizes do not suit the model or its
+ * limits; else -EIO. */
 int sl_load_status(const struct sl_load *load);
 
 /* It had to be compiled: the cache has not had it. */

@@ -12,6 +12,7 @@
 #include "registry_state.h"
 #include "serving.h"
 #include "sizes.h"
+#include "tried_sizes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static bool something_serves(const struct sl_registry *r)
 
 void sl_loads_start(struct sl_registry *r, struct sl_served *served)
 {
+        struct sl_tried_sizes tried = sl_sizes_to_try(r, served);
         struct sl_load_options options = {
                 .runtime = r->options.runtime,
                 .regions = r->options.regions,
@@ -109,6 +111,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *served)
                 .sized = served->is_shape,
                 .base = sl_sizes_base(r, served),
                 .is_base = sl_sizes_is_base(r, served),
+                .tried = &tried,
                 .asked = served->asked,
                 .uid = served->uid,
         };

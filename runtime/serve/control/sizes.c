@@ -18,6 +18,7 @@
 #include "registry_state.h"
 #include "serving.h"
 #include "shape_spec.h"
+#include "tried_sizes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -319,6 +320,32 @@ static bool has_sizes(const struct sl_port *port, const struct sl_port *open, co
                 if (open->symbols[i] != SL_PORT_NO_SYMBOL && port->shape.dims[i] != sizes[open->symbols[i]])
                         return false;
         return true;
+}
+
+static void add_served(const struct sl_plan_info *info, const int64_t *sizes, struct sl_tried_sizes *tried)
+{
+        struct sl_dim_sizes *item = &tried->items[tried->n];
+
+        item->n = 0;
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                (void)sl_dim_sizes_add(item, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
+        tried->n += item->n > 0;
+}
+
+struct sl_tried_sizes sl_sizes_to_try(const struct sl_registry *r, const struct sl_served *served)
+{
+        const struct sl_model_spec *spec = &served->own.spec;
+        struct sl_tried_sizes tried = {.n = 0};
+
+        for (uint32_t i = 0; i < spec->n_prepared && !served->is_shape && tried.n < SL_TRIED_SIZES_MAX; i++)
+                tried.items[tried.n++] = spec->prepared[i];
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && served->model && tried.n < SL_TRIED_SIZES_MAX; i++) {
+                const struct sl_served *other = &r->served[i];
+
+                if (is_size_of(other, served) && other->state == SL_SERVED_READY)
+                        add_served(served->model->info, other->sizes, &tried);
+        }
+        return tried;
 }
 
 bool sl_sizes_is_base(const struct sl_registry *r, const struct sl_served *served)

@@ -12,6 +12,7 @@ struct sl_model;
 struct sl_plan;
 struct sl_registry;
 struct sl_served;
+struct sl_tried_sizes;
 
 /* Requests for sizes of the open model at @open end with @status; @keep: those who ask again are told that it never will be. */
 void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t *sizes, int status, bool keep, const char *why);
@@ -37,6 +38,9 @@ bool sl_sizes_base_comes(const struct sl_registry *registry, const struct sl_ser
 
 /* The plan from which those of the name's sizes are derived; NULL when there is none yet, or the name is for no sizes. */
 struct sl_plan *sl_sizes_base(const struct sl_registry *registry, const struct sl_served *served);
+
+/* What a model that is to be loaded will be asked for: what its configuration prepares, and what of the name is served now. */
+struct sl_tried_sizes sl_sizes_to_try(const struct sl_registry *registry, const struct sl_served *served);
 
 /* That plan is of the name's own sizes. */
 bool sl_sizes_is_base(const struct sl_registry *registry, const struct sl_served *served);
