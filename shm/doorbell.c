@@ -44,6 +44,13 @@ bool sl_cores_crowded(const struct sl_dispatcher_line *line)
         return cores && relaxed(&line->wanted) > cores;
 }
 
+bool sl_spin_harms(const struct sl_dispatcher_line *line)
+{
+        uint32_t cores = relaxed(&line->cores); /* P2 */
+
+        return cores && relaxed(&line->wanted) > 2 * cores;
+}
+
 bool sl_workers_compute(const struct sl_dispatcher_line *line)
 {
         return relaxed(&line->computing) > 0; /* P2 */

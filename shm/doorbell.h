@@ -50,6 +50,10 @@ int sl_completion_bell_new(void);
 /* P2: would more threads run at once than there are cores, if all clients that wait spun? Any thread. */
 bool sl_cores_crowded(const struct sl_dispatcher_line *line);
 
+/* P2: do more than twice as many threads want to run as there are cores, so that who spins takes most of what others need? Any
+ * thread. */
+bool sl_spin_harms(const struct sl_dispatcher_line *line);
+
 /* Crowded by clients alone: to let them run before it sleeps helps a client, as nobody would be kept from computing. */
 bool sl_yield_helps(const struct sl_dispatcher_line *line);
 

@@ -445,7 +445,8 @@ STARLING_API int starling_submit_many(
  * @ret_completions: at most @max, in the order of completion
  *
  * Whoever polls again and again for nothing, and does nothing in between, spins. While the runtime says that more threads want to
- * run than there are cores, such a row of polls is interrupted: one in 64 sleeps until something completes, a millisecond at most.
+ * run than there are cores (more than twice as many, where one request alone is in flight), such a row of polls is interrupted: one
+ * in 64 sleeps until something completes, a millisecond at most.
  *
  * Return: how many, 0 for none; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL @max is 0; -ECHILD
  */

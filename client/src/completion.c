@@ -175,11 +175,14 @@ static bool polls_in_vain(struct starling_queue *queue)
 
 /*
  * Where more threads want to run than there are cores, a spin takes the time that answers need, those of others too: it ends as a
- * wait does that the runtime advises to sleep, until something comes or for a moment.
+ * wait does that the runtime advises to sleep, until something comes or for a moment. Who has asked for one thing and wants it at
+ * once may spin on as long as that costs the others no more than they keep.
  */
-static bool has_to_pause(struct starling_queue *queue)
+static bool harms_by_spinning(const struct starling_queue *queue)
 {
-        return polls_in_vain(queue) && sl_cores_crowded(queue->dispatcher) && sl_flights_unreaped(&queue->flights) > 0;
+        uint32_t unreaped = sl_flights_unreaped(&queue->flights);
+
+        return unreaped && (unreaped > 1 ? sl_cores_crowded(queue->dispatcher) : sl_spin_harms(queue->dispatcher));
 }
 
 __attribute__((noinline)) static int poll_empty(
@@ -187,7 +190,7 @@ __attribute__((noinline)) static int poll_empty(
 {
         if (sl_client_gone(queue->client))
                 return reap_grave(queue, ret_completions, max);
-        if (has_to_pause(queue)) {
+        if (polls_in_vain(queue) && harms_by_spinning(queue)) {
                 (void)sl_queue_wait(queue, PAUSE_NS);
                 return (int)reap(queue, ret_completions, max);
         }

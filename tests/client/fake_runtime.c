@@ -149,8 +149,8 @@ static void fill_catalogue(struct fake_runtime *f)
         catalogue->magic = SL_WIRE_MAGIC;
         catalogue->version = SL_WIRE_VERSION;
         catalogue->pid = (uint32_t)getpid();
-        if (f->options.crowded)
-                sl_spin_advise(&catalogue->dispatchers[0], 1, 8, 0, 1);
+        if (f->options.wanted)
+                sl_spin_advise(&catalogue->dispatchers[0], 2, f->options.wanted, 0, 1);
         if (f->options.bound)
                 sl_dispatcher_bound(&catalogue->dispatchers[0], (int)f->options.bound - 1);
         f->echo_generation = 1;

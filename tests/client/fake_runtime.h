@@ -30,7 +30,7 @@ struct fake_options {
         bool silent;           /* listens, and never answers */
         const char *refusal;   /* answers every hello with -EACCES and this text */
         uint32_t wire_version; /* 0: the real one */
-        bool crowded;          /* says that more threads want to run than there are cores, and that workers compute */
+        uint32_t wanted;       /* threads that want to run, it says, on two cores, and that workers compute; 0: it says nothing */
 
         /* What is said of a channel does not hold. */
         uint32_t bound; /* 1 + the core that it says it is bound to; 0: none */

@@ -121,14 +121,34 @@ static long sleeps(void)
         return usage.ru_nvcsw;
 }
 
-static void enter_and_hold(struct world *w, bool crowded)
+static void enter_and_hold(struct world *w, uint32_t wanted, uint32_t requests)
 {
         world_place(w);
-        w->fake.crowded = crowded;
+        w->fake.wanted = wanted;
         world_start(w);
         world_join(w);
         fake_runtime_hold(w->runtime, true);
-        submit_noops(w, 1, 5);
+        submit_noops(w, requests, 5);
+}
+
+static void poll_until_it_sleeps(struct world *w)
+{
+        struct starling_completion c;
+        long before = sleeps();
+
+        while (sleeps() < before + 10)
+                for (int i = 0; i < 1000; i++)
+                        cr_assert_eq(starling_poll(w->queue, &c, 1), 0);
+}
+
+static void expect_no_sleep(struct world *w)
+{
+        struct starling_completion c;
+        long before = sleeps();
+
+        for (int i = 0; i < 100000; i++)
+                cr_assert_eq(starling_poll(w->queue, &c, 1), 0);
+        cr_expect_eq(sleeps(), before);
 }
 
 /* A neighbour may have the core between any two polls, so it is tried until it is seen. */
@@ -136,13 +156,9 @@ Test(wait, a_row_of_polls_for_nothing_sleeps_where_the_cores_are_crowded)
 {
         struct starling_completion c;
         struct world w;
-        long before;
 
-        enter_and_hold(&w, true);
-        before = sleeps();
-        while (sleeps() < before + 10)
-                for (int i = 0; i < 1000; i++)
-                        cr_assert_eq(starling_poll(w.queue, &c, 1), 0);
+        enter_and_hold(&w, 3, 2);
+        poll_until_it_sleeps(&w);
         fake_runtime_hold(w.runtime, false);
         while (starling_poll(w.queue, &c, 1) == 0)
                 ;
@@ -150,17 +166,26 @@ Test(wait, a_row_of_polls_for_nothing_sleeps_where_the_cores_are_crowded)
         world_leave(&w);
 }
 
+Test(wait, a_row_of_polls_for_one_request_sleeps_where_twice_as_many_want_to_run_as_there_are_cores)
+{
+        struct world w;
+
+        enter_and_hold(&w, 5, 1);
+        poll_until_it_sleeps(&w);
+        fake_runtime_hold(w.runtime, false);
+        world_leave(&w);
+        enter_and_hold(&w, 4, 1);
+        expect_no_sleep(&w);
+        fake_runtime_hold(w.runtime, false);
+        world_leave(&w);
+}
+
 Test(wait, a_row_of_polls_for_nothing_does_not_sleep_where_a_core_is_free)
 {
-        struct starling_completion c;
         struct world w;
-        long before;
 
-        enter_and_hold(&w, false);
-        before = sleeps();
-        for (int i = 0; i < 100000; i++)
-                cr_assert_eq(starling_poll(w.queue, &c, 1), 0);
-        cr_expect_eq(sleeps(), before);
+        enter_and_hold(&w, 2, 2);
+        expect_no_sleep(&w);
         fake_runtime_hold(w.runtime, false);
         world_leave(&w);
 }
@@ -171,7 +196,7 @@ Test(wait, whoever_works_between_two_polls_does_not_sleep_in_them)
         struct world w;
         long before;
 
-        enter_and_hold(&w, true);
+        enter_and_hold(&w, 8, 2);
         before = sleeps();
         for (int i = 0; i < 2000; i++) {
                 uint64_t until_ns = starling_clock_ns() + 10000;

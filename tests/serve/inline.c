@@ -30,7 +30,7 @@ struct scene {
         struct starling_tensor input, output;
 };
 
-/* y = Tanh(x W): as little as a network can be. */
+/* y = Softmax(Tanh(x W) W) W: next to nothing, but of several steps, between which it can be given up. */
 static void write_model(const char *path)
 {
         struct builder *b = builder_new(13);
@@ -45,7 +45,10 @@ static void write_model(const char *path)
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, WIDTH));
         builder_floats(b, "w", DIMS(WIDTH, WIDTH), w);
         builder_node(b, "MatMul", "x,w", "xw");
-        builder_node(b, "Tanh", "xw", "y");
+        builder_node(b, "Tanh", "xw", "t");
+        builder_node(b, "MatMul", "t,w", "tw");
+        builder_node(b, "Softmax", "tw", "s");
+        builder_node(b, "MatMul", "s,w", "y");
         builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, WIDTH));
         bytes = builder_pack(b, &n_bytes);
         file = fopen(path, "wb");

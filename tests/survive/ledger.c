@@ -26,7 +26,7 @@
 #define CLIENTS    2u
 #define WIDTH      4u
 #define HIDDEN     8u
-#define BUSY       3u
+#define BUSY       2u
 #define FILE_BYTES 4096u
 
 static const char *const names[MODELS] = {"a", "b", "c"};
@@ -253,14 +253,14 @@ Test(ledger, what_is_submitted_behind_a_reload_meets_the_new_version)
 {
         make_files(false);
         start("[a, b, c]", "");
-        keep_ledger(world_rounds("SL_LEDGER_ROUNDS", 60));
+        keep_ledger(world_rounds("SL_LEDGER_ROUNDS", 30));
 }
 
 Test(ledger, what_is_submitted_behind_a_reload_of_models_that_share_workers_meets_the_new_version)
 {
         make_files(false);
         start("[a, b, c]", "fuse: auto\n");
-        keep_ledger(world_rounds("SL_LEDGER_ROUNDS", 60));
+        keep_ledger(world_rounds("SL_LEDGER_ROUNDS", 30));
 }
 
 Test(ledger, what_is_submitted_to_an_ensemble_behind_a_reload_of_its_member_meets_the_new_version)
@@ -287,7 +287,7 @@ Test(ledger, what_is_submitted_to_an_ensemble_behind_a_reload_of_its_member_meet
 
 Test(ledger, a_model_that_was_loaded_can_be_opened_and_asked_at_once)
 {
-        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 60), number;
+        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 30), number;
         struct starling_error error = {""};
         struct starling_model *model;
         struct asker asker;
@@ -310,7 +310,7 @@ Test(ledger, a_model_that_was_loaded_can_be_opened_and_asked_at_once)
 /* Who polls for a model, as a client that waits for its server does, has it when it can open it. */
 Test(ledger, a_model_that_can_be_opened_can_be_asked)
 {
-        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 60), number;
+        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 30), number;
         struct starling_error error = {""};
         struct starling_model *model;
         struct asker asker;
@@ -333,7 +333,7 @@ Test(ledger, a_model_that_can_be_opened_can_be_asked)
 
 Test(ledger, what_is_submitted_behind_the_line_of_the_log_meets_the_new_version)
 {
-        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 15), number;
+        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 8), number;
         struct starling_model *model;
         struct asker asker;
 
@@ -354,7 +354,7 @@ Test(ledger, what_is_submitted_behind_the_line_of_the_log_meets_the_new_version)
 
 Test(ledger, what_is_submitted_to_any_sizes_behind_a_reload_meets_the_new_version)
 {
-        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 15), number;
+        uint32_t rounds = world_rounds("SL_LEDGER_ROUNDS", 8), number;
         struct starling_model *model;
         struct asker asker;
 

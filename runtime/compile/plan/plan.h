@@ -197,7 +197,7 @@ uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max)
 /*
  * What ends the runs that follow before they are done (kernels/stop.h); NULL: nothing does. It is copied, what its verdict points
  * to must live until the next call. A run looks before each of its steps, and inside of those that `ref` computes, and returns the
- * verdict, or -ETIME: outputs are then undefined and the instance is as good as before.
+ * verdict, -ETIME or -EAGAIN: outputs are then undefined and the instance is as good as before.
  */
 void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop);
 

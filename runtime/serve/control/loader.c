@@ -642,12 +642,12 @@ static struct sl_worker_stats *show_inliner(const struct sl_load *load, uint32_t
         return seat;
 }
 
-/* Twice what a job may be expected to take. */
+/* What a job may be expected to take at most: it counts from there on, so that one takes up to twice as long. */
 static uint64_t inline_bound_ns(const struct sl_runtime_options *runtime)
 {
         if (runtime->inline_bound_ns)
                 return runtime->inline_bound_ns;
-        return 2 * (runtime->inline_ns > SL_INLINE_ALONE_NS ? runtime->inline_ns : SL_INLINE_ALONE_NS);
+        return runtime->inline_ns > SL_INLINE_ALONE_NS ? runtime->inline_ns : SL_INLINE_ALONE_NS;
 }
 
 /* Where there is no memory for it the model is served without. */

@@ -60,7 +60,7 @@ struct sl_runtime_options {
         cpu_set_t worker_cpus;     /* empty: not pinned. A worker gets one of them when there are enough, else all */
         uint64_t spin_ns;          /* how long dispatcher and workers look before they sleep; 0 on one core */
         uint64_t inline_ns;        /* the dispatcher computes itself what takes no longer; 0: nothing */
-        uint64_t inline_bound_ns;  /* and has a worker do what has not ended by then; 0: twice what a job may be expected to take */
+        uint64_t inline_bound_ns;  /* and has a worker do what takes so long twice; 0: what a job may be expected to take */
         uint32_t cores;            /* that the runtime and its clients share; 0: those that this process may use */
         uint64_t grace_ns;         /* at stop: how long accepted requests may go on */
         uint32_t compile_jobs;     /* models compiled at the same time; at least 1 */

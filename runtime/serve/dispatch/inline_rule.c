@@ -48,7 +48,6 @@ static uint64_t longest_ns(uint64_t limit_ns)
         return limit_ns < SL_INLINE_ALONE_NS ? SL_INLINE_ALONE_NS : limit_ns;
 }
 
-/* How long whoever preempted it had the core says nothing. */
 void sl_inline_overran(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
 {
         uint64_t bound_ns = 2 * longest_ns(limit_ns), cost_ns = OVERRUN_PART * (ns < bound_ns ? ns : bound_ns);

@@ -16,10 +16,10 @@
  *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed. It is not
  *                       held against the model while all such jobs together took less than a quarter of `inline_us` for each job there
  *                       was: whoever computes is preempted once in a while
- *     what is given up  since it has not ended in twice the time that a job may be expected to take (execute/inline_executor.h), is a
- *                       worker's, and bars its model: the next jobs are workers', alone or not, SL_INLINE_TERM of them, and twice as
+ *     what is given up  since it has taken twice what a job may be expected to take, not counting what others had the core for
+ *                       (execute/inline_executor.h), is a worker's, and bars its model: the next jobs are workers', alone or not, SL_INLINE_TERM of them, and twice as
  *                       many each time; a term is shorter by a job for each that ends in time behind it. One such job in some hundred
- *                       is forgiven, as above
+ *                       is forgiven: whoever lends a virtual core takes it away unseen
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
  *                       a worker: that long the dispatcher is away at most. Answers are harvested after each `inline_us` of it
  *     what a merged     plan computes of a bundle in one run (execute/block.h) may take what the pass has left, as one by one it takes

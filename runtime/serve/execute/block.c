@@ -404,7 +404,7 @@ static int compute_lanes(struct sl_block *block, uint64_t lanes, uint32_t sample
         int r;
 
         lend_lanes(block, lanes, samples, runs, inputs, outputs);
-        sl_instance_watch(block->instance, &(struct sl_stop){.deadline_ns = runs[__builtin_ctzll(lanes)].until_ns});
+        sl_instance_watch(block->instance, &(struct sl_stop){.own = runs[__builtin_ctzll(lanes)].own});
         (void)sl_instance_idle(block->instance, idle_members(block, lanes));
         r = sl_instance_run(block->instance, samples, inputs, outputs);
         for (uint64_t left = lanes; left; left &= left - 1)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "block.h"
 #include "inline_executor.h"
+#include "own_time.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +13,12 @@ static void launch(struct sl_carrier *carrier, const struct sl_carrier_launch *l
 {
         struct sl_job_run runs[SL_CARRIER_LANES_MAX];
         uint64_t now_ns = sl_clock_ns(), lanes = launch->lanes;
+        struct sl_own_time own;
 
         (void)from;
         for (uint64_t left = lanes; left; left &= left - 1)
-                sl_inline_executor_begin(carrier->lanes[__builtin_ctzll(left)], now_ns, &runs[__builtin_ctzll(left)]);
+                sl_inline_executor_begin(carrier->lanes[__builtin_ctzll(left)], &own, &runs[__builtin_ctzll(left)]);
+        sl_own_time_begin(&own, sl_inline_executor_bound_ns(carrier->lanes[__builtin_ctzll(lanes)]), now_ns);
         if (launch->blocks && lanes & (lanes - 1))
                 lanes &= ~sl_blocks_run(launch->blocks, lanes, runs, &now_ns);
         for (; lanes; lanes &= lanes - 1) {

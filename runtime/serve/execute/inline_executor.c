@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "batcher.h"
 #include "carrier.h"
+#include "own_time.h"
 #include "sender.h"
 #include "stop.h"
 
@@ -14,18 +15,18 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define BYTES_MAX (4ull << 20) /* what takes microseconds touches less */
-#define TRIALS    4u           /* the fastest counts */
-#define HOPELESS  2u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
-#define DENORMAL  0x000116c2u  /* 1e-40f */
+#define BYTES_MAX  (4ull << 20) /* what takes microseconds touches less */
+#define TRIALS     4u           /* the fastest counts */
+#define HOPELESS   2u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
+#define SLOWER_MAX 100u         /* times, with denormal numbers, where processors are */
+#define DENORMAL   0x000116c2u  /* 1e-40f */
 
 struct inline_executor {
         struct sl_executor common;
         struct sl_job_runner *runner;
         struct sl_accumulator *accumulator;
-        uint64_t bound_ns;
+        uint64_t bound_ns, sample_ns;
         void *memory; /* of the jobs */
         uint32_t head, tail;
         struct sl_prediction answers[SL_JOB_PIECES_MAX]; /* of the one job that it has */
@@ -53,15 +54,6 @@ static void fill_inputs(struct sl_batch *batch, const struct sl_plan_info *info,
         }
 }
 
-/* Of this thread: what else ran meanwhile does not count. */
-static uint64_t own_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-        return (uint64_t)now.tv_sec * SL_NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 /*
  * Own nanoseconds of one run, which ends early where there is no hope left, and where others have the CPU for too long: then it is
  * as if it had just missed being hopeless. UINT64_MAX: it cannot be run.
@@ -69,13 +61,13 @@ static uint64_t own_ns(void)
 static uint64_t time_run(struct sl_job_runner *runner, const struct sl_batch *batch, uint64_t samples, uint64_t limit_ns)
 {
         const struct sl_stop stop = {.deadline_ns = sl_clock_ns() + HOPELESS * limit_ns};
-        uint64_t begun_ns = own_ns(), ns;
+        uint64_t begun_ns = sl_own_ns(), ns;
         int r;
 
         sl_instance_watch(sl_job_runner_instance(runner), &stop);
         r = sl_instance_run(sl_job_runner_instance(runner), (uint32_t)samples, batch->inputs, batch->outputs);
         sl_instance_watch(sl_job_runner_instance(runner), NULL);
-        ns = own_ns() - begun_ns;
+        ns = sl_own_ns() - begun_ns;
         if (r < 0 && r != -ETIME)
                 return UINT64_MAX;
         return r == -ETIME && ns < HOPELESS * limit_ns ? HOPELESS * limit_ns : ns;
@@ -178,7 +170,7 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         self->answers[self->tail++] = *prediction;
 }
 
-void sl_inline_executor_begin(struct sl_executor *executor, uint64_t now_ns, struct sl_job_run *ret_run)
+void sl_inline_executor_begin(struct sl_executor *executor, struct sl_own_time *own, struct sl_job_run *ret_run)
 {
         struct inline_executor *self = inline_of(executor);
 
@@ -189,15 +181,33 @@ void sl_inline_executor_begin(struct sl_executor *executor, uint64_t now_ns, str
         ret_run->answer = answer;
         ret_run->context = self;
         ret_run->stats = executor->stats;
-        ret_run->until_ns = now_ns + self->bound_ns;
+        ret_run->own = own;
+}
+
+uint64_t sl_inline_executor_bound_ns(struct sl_executor *executor)
+{
+        return inline_of(executor)->bound_ns;
+}
+
+bool sl_inline_executor_is_short(struct sl_executor *executor)
+{
+        const struct inline_executor *self = inline_of(executor);
+        const struct sl_job *job = executor->slots[executor->oldest].job;
+        uint64_t samples = 0;
+
+        for (uint32_t i = 0; i < job->n_pieces; i++)
+                samples += job->pieces[i].samples;
+        return samples * self->sample_ns * SLOWER_MAX <= self->bound_ns;
 }
 
 static void compute(struct sl_executor *executor)
 {
         uint64_t now_ns = sl_clock_ns();
+        struct sl_own_time own;
         struct sl_job_run run;
 
-        sl_inline_executor_begin(executor, now_ns, &run);
+        sl_own_time_begin(&own, sl_inline_executor_bound_ns(executor), now_ns);
+        sl_inline_executor_begin(executor, sl_inline_executor_is_short(executor) ? NULL : &own, &run);
         if (sl_job_run_begin(&run, now_ns))
                 sl_job_run_alone(&run, now_ns);
 }
@@ -274,6 +284,7 @@ int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_
         self->runner = trial->runner;
         self->accumulator = accumulator;
         self->bound_ns = bound_ns;
+        self->sample_ns = trial->sample_ns;
         sl_executor_init(&self->common, memory, SL_EXECUTOR_JOBS_MAX, info->n_inputs, info->n_outputs);
         sl_executor_say(&self->common, SL_EXECUTOR_READY, 0);
         *ret_executor = &self->common;

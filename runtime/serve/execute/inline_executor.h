@@ -11,6 +11,7 @@
 #include "job_runner.h"
 
 struct sl_accumulator;
+struct sl_own_time;
 
 /* Samples of its largest batch. */
 #define SL_INLINE_SAMPLES_MAX 32u
@@ -37,8 +38,9 @@ int sl_inline_trial_run(const struct sl_job_runner_options *options, struct sl_j
         uint64_t bound_ns, struct sl_inline_trial *ret_trial);
 
 /*
- * Takes the runner. A job that has not ended after @bound_ns is given up between two steps of its plan, and its pieces are answered
- * as SL_LOST_LONG, for a worker to compute. Return: 0, -ENOMEM: the runner is freed.
+ * Takes the runner. A job that takes longer than @bound_ns, and has then taken so much of the thread's own time (own_time.h), is
+ * given up between two steps of its plan: its pieces are answered as SL_LOST_LONG, for a worker to compute. Return: 0, -ENOMEM: the
+ * runner is freed.
  */
 int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, uint64_t bound_ns,
         struct sl_accumulator *accumulator, struct sl_worker_stats *stats, struct sl_executor **ret_executor);
@@ -46,5 +48,9 @@ int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_
 /* From now on its jobs wait for the launches of @carrier (inline_carrier.h). Before it has any. Return: 0, -ENOSPC. */
 int sl_inline_executor_join(struct sl_executor *executor, struct sl_carrier *carrier);
 
-/* For its carrier: the job that it has, to be computed from now on, with all others of the launch. */
-void sl_inline_executor_begin(struct sl_executor *executor, uint64_t now_ns, struct sl_job_run *ret_run);
+/* For its carrier: the job that it has, to be computed in @own, with all others of the launch; and how long they may take. */
+void sl_inline_executor_begin(struct sl_executor *executor, struct sl_own_time *own, struct sl_job_run *ret_run);
+uint64_t sl_inline_executor_bound_ns(struct sl_executor *executor);
+
+/* Even on data that take a hundred times as long as those of the trial the job would end in time: it need not be looked at. */
+bool sl_inline_executor_is_short(struct sl_executor *executor);

@@ -183,8 +183,8 @@ static int run_batch(const struct sl_job_run *run, const struct sl_batch *batch,
 }
 
 /*
- * What ends a request ends a batch that is its own; of several that were gathered, none may end the others. The end of the run's
- * time ends any.
+ * What ends a request ends a batch that is its own; of several that were gathered, none may end the others. The end of the time
+ * that the thread has ends any.
  */
 static void watch_stop(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n)
 {
@@ -192,15 +192,8 @@ static void watch_stop(const struct sl_job_run *run, const uint32_t *pieces, uin
 
         if (n == 1)
                 stop = stop_of(run, pieces[0]);
-        if (run->until_ns && (!stop.deadline_ns || run->until_ns < stop.deadline_ns))
-                stop.deadline_ns = run->until_ns;
+        stop.own = run->own;
         sl_instance_watch(run->runner->instance, &stop);
-}
-
-/* It is the time of the run that is over, and no request's. */
-static bool is_too_long(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, int r)
-{
-        return r == -ETIME && run->until_ns && !(n == 1 && given_up(run, pieces[0]));
 }
 
 static bool tells_client(const struct sl_job_run *run, uint32_t piece, int r)
@@ -208,8 +201,8 @@ static bool tells_client(const struct sl_job_run *run, uint32_t piece, int r)
         return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == -E2BIG || r == given_up(run, piece);
 }
 
-/* The text of @error says why it failed. -EAGAIN: it takes too long. */
-static int predict(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, uint32_t *ret_batches, struct sl_error *error)
+/* The text of @error says why it failed. -EAGAIN: it takes too long. @piece: the first. */
+static int predict(const struct sl_job_run *run, uint32_t piece, uint32_t *ret_batches, struct sl_error *error)
 {
         struct sl_job_runner *runner = run->runner;
         struct sl_batch batch;
@@ -221,13 +214,13 @@ static int predict(const struct sl_job_run *run, const uint32_t *pieces, uint32_
                 batches++;
         }
         *ret_batches = batches;
-        if (is_too_long(run, pieces, n, r))
-                return -EAGAIN;
+        if (r == -EAGAIN)
+                return r;
         if (r == 0)
                 sl_batcher_scatter(runner->batcher);
         else
                 sl_instance_explain(runner->instance, r, error);
-        return tells_client(run, pieces[0], r) ? r : -EIO;
+        return tells_client(run, piece, r) ? r : -EIO;
 }
 
 /* A verdict needs no words. */
@@ -275,7 +268,7 @@ static uint64_t run_pieces(const struct sl_job_run *run, const uint32_t *pieces,
         watch_stop(run, pieces, n);
         uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns;
         SL_PROBE(batch_started, run->job->pieces[pieces[0]].segment, n, samples);
-        int status = predict(run, pieces, n, &batches, &error);
+        int status = predict(run, pieces[0], &batches, &error);
         uint64_t ended_ns = sl_clock_ns();
         SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, ended_ns - started_ns);
 

@@ -16,6 +16,7 @@
 
 struct sl_batch;
 struct sl_batcher;
+struct sl_own_time;
 struct sl_job_runner;
 struct sl_worker_stats;
 
@@ -76,7 +77,7 @@ struct sl_job_run {
         sl_answer_fn *answer;
         void *context;
         struct sl_worker_stats *stats; /* of whoever has the job: counts what is lent */
-        uint64_t until_ns;             /* CLOCK_MONOTONIC: what has not ended by then is answered as SL_LOST_LONG; 0: nothing is */
+        struct sl_own_time *own;       /* behind which all that has not ended is answered as SL_LOST_LONG; NULL: nothing is */
         uint32_t n, samples;           /* pieces that are worth computing, and what they have */
         uint32_t pieces[SL_JOB_PIECES_MAX];
 };

@@ -98,7 +98,7 @@ static void begin_lanes(struct launched *launched, uint64_t lanes, struct launch
                 run->answer = answer;
                 run->context = &ret_lanes[number];
                 run->stats = executor->stats;
-                run->until_ns = 0;
+                run->own = NULL;
         }
 }
 
