@@ -317,12 +317,12 @@ Test(compilers, a_model_that_is_inspected_is_read_by_a_process_without_rights, .
         cr_assert_gt(reader, 0, "no process of its own reads the model");
         cr_expect_eq(read_status(reader, "NoNewPrivs"), 1);
         cr_expect_eq(read_status(reader, "Seccomp"), 2, "it may make any system call");
-        kill(reader, SIGSEGV);
+        kill(reader, SIGKILL);
         cr_assert_eq(waitpid(tool, &status, 0), tool);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x", status);
         n = read(err[0], text, sizeof(text) - 1);
         text[n > 0 ? n : 0] = 0;
-        cr_expect_not_null(strstr(text, "the process that reads it: killed by signal 11"), "%s", text);
+        cr_expect_not_null(strstr(text, "the process that reads it: killed by signal 9"), "%s", text);
         cr_expect_eq(strchr(text, '\n'), text + strlen(text) - 1, "more than one line: %s", text);
         close(out[0]);
         close(err[0]);
@@ -393,10 +393,13 @@ static void hang_up(struct world *world, uint32_t nth)
 
 Test(compilers, a_file_that_takes_days_to_read_delays_neither_other_loads_nor_its_own_end, .timeout = 60)
 {
+        static const char *const others[] = {"digits", "densenet", "resnet", "mobilenet"};
         struct starling_client *admin;
         struct world world;
 
         world_init(&world);
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+                world_remove_model(&world, others[i]);
         configure_own_cache(&world, "compile: {jobs: 1, seconds: 3600}\n");
         world_start(&world);
         add_endless(&world);
