@@ -11,6 +11,7 @@
 #define MODEL       "model" SUFFIX
 #define PATH_BYTES  4096
 #define DEPTH_MAX   3
+#define FOLDERS_MAX 256 /* that are looked at for a hint */
 #define NAMES_SHOWN 4
 
 bool sl_onnx_file_is(const char *name, size_t *ret_stem)
@@ -76,14 +77,15 @@ void sl_onnx_files_print(const struct sl_onnx_files *files, char *ret_text, size
                 snprintf(ret_text, bytes, "%u .onnx files, \"%s\", \"%s\" and others", files->n, files->first, files->second);
 }
 
-/* The first in the alphabet's order, at each level files before folders. */
-static bool find_deeper(const char *folder, uint32_t depth, char *ret_path, size_t bytes)
+/* The first in the alphabet's order, at each level files before folders, as long as @left is not used up. */
+static bool find_deeper(const char *folder, uint32_t depth, uint32_t *left, char *ret_path, size_t bytes)
 {
         struct sl_onnx_files files = depth ? sl_onnx_files_in(folder) : (struct sl_onnx_files){.n = 0};
         struct dirent **entries = NULL;
         bool found = files.n > 0;
         int n = 0;
 
+        --*left;
         if (found)
                 snprintf(ret_path, bytes, "%s", files.has_model ? MODEL : files.first);
         else if (depth < DEPTH_MAX)
@@ -91,9 +93,9 @@ static bool find_deeper(const char *folder, uint32_t depth, char *ret_path, size
         for (int i = 0; i < n; i++) {
                 char path[PATH_BYTES], rest[PATH_BYTES];
 
-                if (!found && entries[i]->d_name[0] != '.' && has_kind(folder, entries[i]->d_name, S_IFDIR) &&
+                if (!found && *left && entries[i]->d_name[0] != '.' && has_kind(folder, entries[i]->d_name, S_IFDIR) &&
                         snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) < (int)sizeof(path))
-                        found = find_deeper(path, depth + 1, rest, sizeof(rest)) &&
+                        found = find_deeper(path, depth + 1, left, rest, sizeof(rest)) &&
                                 snprintf(ret_path, bytes, "%s/%s", entries[i]->d_name, rest) < (int)bytes;
                 free(entries[i]);
         }
@@ -125,8 +127,9 @@ static void list(const char *folder, char *ret_text, size_t bytes)
 void sl_onnx_files_hint(const char *folder, const char *place, char *ret_text, size_t bytes)
 {
         char deeper[PATH_BYTES];
+        uint32_t left = FOLDERS_MAX;
 
-        if (find_deeper(folder, 0, deeper, sizeof(deeper)))
+        if (find_deeper(folder, 0, &left, deeper, sizeof(deeper)))
                 snprintf(ret_text, bytes, "there is %s: move it to %s", deeper, place);
         else
                 list(folder, ret_text, bytes);
