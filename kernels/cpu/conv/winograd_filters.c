@@ -40,6 +40,45 @@ static void filter_matrix(const struct sl_winograd_side *side, double ret_rows[S
                         ret_rows[i][k] = strided[i][k];
 }
 
+/* Of the symmetric @m [n][n] and the columns behind it, by Gauss's elimination; it is positive definite, so no row is exchanged. */
+static void eliminate(int64_t n, int64_t columns, double m[SL_WINOGRAD_TAPS_MAX][SL_WINOGRAD_TAPS_MAX + SL_WINOGRAD_SIDE_MAX])
+{
+        for (int64_t k = 0; k < n; k++) {
+                double pivot = m[k][k];
+
+                for (int64_t j = 0; j < columns; j++)
+                        m[k][j] /= pivot;
+                for (int64_t i = 0; i < n; i++) {
+                        double factor = m[i][k];
+
+                        for (int64_t j = 0; j < columns && i != k; j++)
+                                m[i][j] -= factor * m[k][j];
+                }
+        }
+}
+
+void sl_winograd_filter_inverse(const struct sl_winograd_side *side, float ret_taps[SL_WINOGRAD_TAPS_MAX][SL_WINOGRAD_SIDE_MAX])
+{
+        double rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX],
+                m[SL_WINOGRAD_TAPS_MAX][SL_WINOGRAD_TAPS_MAX + SL_WINOGRAD_SIDE_MAX];
+        int64_t taps = side->taps, weights = side->weights;
+
+        filter_matrix(side, rows);
+        for (int64_t a = 0; a < taps; a++) {
+                for (int64_t b = 0; b < taps; b++) {
+                        m[a][b] = 0;
+                        for (int64_t i = 0; i < weights; i++)
+                                m[a][b] += rows[i][a] * rows[i][b];
+                }
+                for (int64_t i = 0; i < weights; i++)
+                        m[a][taps + i] = rows[i][a];
+        }
+        eliminate(taps, taps + weights, m);
+        for (int64_t a = 0; a < taps; a++)
+                for (int64_t i = 0; i < weights; i++)
+                        ret_taps[a][i] = (float)m[a][taps + i];
+}
+
 /* The transforms of the two axes of a filter. */
 struct filter_transform {
         struct sl_winograd_side down, across;

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "cpu/base/vector_bf16.h"
 #include "cpu/conv/winograd.h"
+#include "cpu/conv/winograd_direct.h"
 #include "cpu/conv/winograd_line.h"
 #include "cpu/gemm/gemm.h"
 
@@ -118,18 +119,23 @@ INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const vo
 /* What the way back needs beside the sums: tensors of the node, and which filters this step has. */
 struct target {
         void *y;
-        const void *residual, *bias;
+        const void *x, *residual, *bias;
+        const float *weights; /* of the first of the filters */
         int64_t first, filters;
 };
 
 /* The outputs of a tile in float32, [pixel][filter of this step], for an activation that comes before they are rounded. */
 #define BLOCK_FLOATS (OUTPUTS_MAX * OUTPUTS_MAX * SL_WINOGRAD_STEP_MAX)
 
-/* Filters from @first of the step on, to @block, or to the output if that is NULL. */
-INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t at,
-        int64_t first, int64_t rows, int64_t columns, sl_lanes mask, float *block)
+/*
+ * Filters from @first of the step on, to @block, or to the output if that is NULL. With @watch: false where a NaN or an infinity is
+ * under one of the windows, for then one of the positions is none, of each filter, and so is what is made of it.
+ */
+INLINE bool restore_vector(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t at,
+        int64_t first, int64_t rows, int64_t columns, sl_lanes mask, float *block, bool watch)
 {
-        sl_vector half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
+        sl_vector nothing[OUTPUTS_MAX] = {sl_vector_zero(), sl_vector_zero(), sl_vector_zero(), sl_vector_zero()},
+                  half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
         sl_vector bias = t->bias ? load_elements(s, mask, t->bias, t->first + first) : sl_vector_zero();
         sl_vector least = sl_vector_set(w->shape.epilogue.least), most = sl_vector_set(w->shape.epilogue.most);
 
@@ -146,7 +152,7 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
 #pragma GCC unroll 4
         for (int i = 0; i < s.out_down; i++) {
                 if (i >= rows)
-                        return;
+                        break;
                 sl_winograd_restore_line(s.across, s.out_across, half + i * s.across, turned);
 #pragma GCC unroll 4
                 for (int j = 0; j < s.out_across; j++) {
@@ -154,6 +160,8 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
                         sl_lanes there = j < columns ? mask : sl_lanes_first(0);
                         sl_vector sum = sl_vector_add(turned[j], bias);
 
+                        if (watch)
+                                nothing[j] = sl_vector_fma(sl_vector_zero(), turned[j], nothing[j]);
                         if (t->residual)
                                 sum = sl_vector_add(sum, load_elements(s, there, t->residual, pixel));
                         sum = sl_vector_clip(sum, least, most);
@@ -163,6 +171,39 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
                                 store_elements(s, there, t->y, pixel, sum);
                 }
         }
+        if (!watch)
+                return true;
+        nothing[0] = sl_vector_add(sl_vector_add(nothing[0], nothing[1]), sl_vector_add(nothing[2], nothing[3]));
+        return sl_vector_sum(sl_vector_where(mask, nothing[0], sl_vector_zero())) == 0;
+}
+
+/* As restore_vector(), by the windows themselves. */
+static __attribute__((noinline)) void restore_directly(const struct sl_winograd *w, struct shape s, const struct target *t,
+        struct place place, int64_t at, int64_t first, int64_t rows, int64_t columns, float *block)
+{
+        int64_t panel = first / SL_GEMM_PANEL, own = t->filters - panel * SL_GEMM_PANEL, left = t->filters - first;
+        int64_t width = sl_gemm_packed_floats(1, own < SL_GEMM_PANEL ? own : SL_GEMM_PANEL);
+        const struct sl_winograd_weights weights = {
+                t->weights + panel * w->weights * w->shape.channels * SL_GEMM_PANEL + first % SL_GEMM_PANEL, width, left};
+        sl_lanes mask = sl_lanes_first(left);
+        sl_vector bias = t->bias ? load_elements(s, mask, t->bias, t->first + first) : sl_vector_zero();
+        float sums[SL_WINOGRAD_PIXELS_MAX][16];
+
+        SL_TILE(sl_winograd_direct)(w, t->x, place.sample, place.row, place.column, &weights, sums);
+        for (int64_t i = 0; i < rows; i++)
+                for (int64_t j = 0; j < columns; j++) {
+                        int64_t of_tile = i * s.out_across + j,
+                                pixel = at + (i * w->shape.out_width + j) * w->shape.filters + first;
+                        sl_vector sum = sl_vector_add(sl_vector_load(sums[of_tile]), bias);
+
+                        if (t->residual)
+                                sum = sl_vector_add(sum, load_elements(s, mask, t->residual, pixel));
+                        sum = sl_vector_clip(sum, sl_vector_set(w->shape.epilogue.least), sl_vector_set(w->shape.epilogue.most));
+                        if (block)
+                                sl_vector_store_lanes(block + of_tile * t->filters + first, mask, sum);
+                        else
+                                store_elements(s, mask, t->y, pixel, sum);
+                }
 }
 
 /* Rounds what lies in a block, @rows x @columns pixels of the tile. */
@@ -197,8 +238,12 @@ INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const floa
         bool apart = s.dtype != SL_DTYPE_F32 && w->shape.epilogue.activation;
         float room[BLOCK_FLOATS], *block = apart ? room : NULL;
 
-        for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS)
-                restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first), block);
+        bool finite = restore_vector(w, s, sums, t, at, 0, rows, columns, sl_lanes_first(t->filters), block, true);
+
+        for (int64_t first = SL_VECTOR_FLOATS; first < t->filters && finite; first += SL_VECTOR_FLOATS)
+                restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first), block, false);
+        for (int64_t first = 0; first < t->filters && !finite; first += SL_VECTOR_FLOATS)
+                restore_directly(w, s, t, place, at, first, rows, columns, block);
         if (!w->shape.epilogue.activation)
                 return;
         for (int64_t row = 0; row < rows; row++)
@@ -277,6 +322,8 @@ INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct 
                         step = next_filters(w, filters - filter);
                         SL_ASSERT(step <= SL_WINOGRAD_STEP_MAX);
                         struct target t = {.y = binding->outputs[0],
+                                .x = binding->inputs[0],
+                                .weights = weights,
                                 .residual = w->shape.residual ? binding->inputs[w->shape.residual] : NULL,
                                 .bias = w->shape.has_bias ? binding->inputs[2] : NULL,
                                 .first = filter,

@@ -11,5 +11,5 @@ bool sl_cpu_averages_many(const struct sl_node_desc *node);
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* LogSoftmax, too */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization, of a Concat too: per channel */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization, GroupNormalization: per row */
-extern const struct sl_cpu_loop sl_cpu_response; /* LRN of PLAIN */
+extern const struct sl_cpu_loop sl_cpu_response;  /* LRN of PLAIN */
 extern const struct sl_cpu_loop sl_cpu_top_k;

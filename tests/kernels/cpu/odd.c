@@ -182,6 +182,21 @@ Test(cpu_odd, a_convolution_by_onednn_and_its_end_spread_one_over_its_windows_al
         check_ends(convolutions, COUNT(convolutions), "packed nhwc algorithm=1", 3);
 }
 
+static const char *const winograds[] = {"Conv 1x#x9x8 17x#x3x3 17 pads=1,1,1,1", "Conv 2x9x6x10 #x9x3x3 # pads=0,1,2,1"};
+static const char *const wide_winograds[] = {"Conv 1x8x9x7 #x8x3x3 # pads=1,1,1,1", "Conv 1x#x9x7 17x#x3x3 17",
+        "Conv 1x#x6x7 12x#x5x5 12 pads=2,2,2,2", "Conv 1x9x5x9 #x9x1x7 # pads=0,3,0,3", "Conv 1x9x9x5 #x9x7x1 pads=3,0,3,0",
+        "Conv 1x8x5x9 #x8x1x3 # pads=0,1,0,1", "Conv 1x8x9x5 #x8x3x1 # pads=1,0,1,0"};
+static const char *const strided_winograds[] = {
+        "Conv 1x#x9x7 12x#x3x3 12 pads=1,1,1,1 strides=2,2", "Conv 1x9x8x9 #x9x3x3 # strides=2,2"};
+
+/* The transforms would make all of a tile NaN. */
+Test(cpu_odd, a_tile_of_winograds_spreads_one_over_its_windows_alone)
+{
+        check_ends(winograds, COUNT(winograds), "packed nhwc algorithm=3", 3);
+        check_ends(wide_winograds, COUNT(wide_winograds), "packed nhwc algorithm=4", 3);
+        check_ends(strided_winograds, COUNT(strided_winograds), "packed nhwc algorithm=3", 3);
+}
+
 static const char *const attentions[] = {"RowAttention 1x5x# 1x7x# 1x7x# group=1 shape=#,#",
         "RowAttention 1x3x8 1x#x8 1x#x8 1x1x1x# group=2 shape=4,4", "RowAttention 1x#x16 1x9x16 1x9x16 group=1 shape=16,16"};
 static const char *const recurrences[] = {"LSTM 3x1x5 1x64x5 1x64x16 hidden_size=16 outputs:3 packed",
