@@ -317,3 +317,30 @@ uint64_t sl_arena_used(const struct sl_arena *arena)
 
         return atomic_load_explicit(&arena->taken_bytes, memory_order_relaxed) - given;
 }
+
+static bool is_free(const struct sl_arena *arena, uint32_t page)
+{
+        uint32_t word = sl_page_get(&arena->runs, page), class = SL_PAGE_VALUE(word);
+
+        if (SL_PAGE_STATE(word) == SL_PAGE_FREE || SL_PAGE_STATE(word) == SL_PAGE_SWEPT)
+                return true;
+        return SL_PAGE_STATE(word) == SL_PAGE_SLAB &&
+               atomic_load_explicit(&arena->runs.pages[page].free_blocks, memory_order_acquire) ==
+                       all_blocks(slab_blocks(class, sl_run_pages(&arena->runs, page)));
+}
+
+/* Runs may be joined and cut meanwhile: a page that begins none by then is passed over. */
+uint64_t sl_arena_largest(const struct sl_arena *arena)
+{
+        const struct sl_runs *runs = &arena->runs;
+        uint32_t fresh = atomic_load_explicit(&runs->fresh, memory_order_acquire), row = 0, largest = 0, pages;
+
+        for (uint32_t page = 0; page < fresh; page += pages) {
+                pages = sl_run_pages(runs, page);
+                pages = pages == 0 || pages > fresh - page ? 1 : pages;
+                row = is_free(arena, page) ? row + pages : 0;
+                largest = row > largest ? row : largest;
+        }
+        row += runs->n_pages - fresh;
+        return (uint64_t)(row > largest ? row : largest) * SL_PAGE_BYTES;
+}

@@ -27,5 +27,8 @@ int sl_arena_take(struct sl_arena *arena, uint64_t bytes, uint64_t *ret_offset);
 /* Gives a block back. Return: 0; -EINVAL: no block in use starts at @offset (nothing is changed). */
 int sl_arena_give(struct sl_arena *arena, uint64_t offset);
 
+/* Bytes of the longest row of pages without a block in use; a snapshot, and a walk over all pages that were ever cut. */
+uint64_t sl_arena_largest(const struct sl_arena *arena);
+
 /* Bytes in use, in whole blocks; a snapshot. */
 uint64_t sl_arena_used(const struct sl_arena *arena);

@@ -146,7 +146,8 @@ struct starling_options {
         uint32_t queue_pairs;         /* that may be open at once, 1 to 64 [4] */
         uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 [64] */
         uint32_t tensors_per_request; /* inputs and outputs of one request together, 1 to 128 [8] */
-        uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by [16 MiB] */
+        uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by: all before
+                                         it together, where there is room [16 MiB] */
         uint64_t timeout_ns;          /* how long to wait for a runtime that is starting; 0 tries once */
         uint64_t reserved[8];         /* 0 */
 };
@@ -313,6 +314,17 @@ struct starling_tensor {
  * not answered for 5 s, as one that is stopped: what it grants later counts for the next try), ECHILD.
  */
 STARLING_API void *starling_alloc(struct starling_client *client, uint64_t bytes);
+
+/**
+ * starling_alloc_error() - why there is no memory, in one line
+ * @bytes: that starling_alloc() or starling_tensor_alloc() wanted
+ * @status: what the latter returned, or -errno after the former
+ *
+ * With the bytes in use, the largest free run, the regions, the limit with its key, and the runtime's words where it refused more;
+ * all of it as of now. Any thread.
+ */
+STARLING_API void starling_alloc_error(
+        struct starling_client *client, uint64_t bytes, int status, struct starling_error *ret_error);
 
 /* Gives memory back. @data: what starling_alloc() returned; NULL is fine. Return: 0; -EINVAL: no such block is in use; -ECHILD. */
 STARLING_API int starling_free(struct starling_client *client, void *data);

@@ -29,6 +29,12 @@ struct sl_region {
         _Atomic uint64_t touched; /* bytes from the start whose pages have been faulted in; only ever grows */
 };
 
+/* What the arena wanted to grow by, and why it could not. */
+struct sl_growth {
+        uint64_t bytes;
+        struct starling_error why;
+};
+
 struct starling_client {
         struct sl_fork_guard fork;
         struct sl_connection connection;
@@ -42,7 +48,8 @@ struct starling_client {
         uint16_t epoch; /* counts connections; part of every request's id */
         char *runtime;
         char label[32];
-        uint64_t arena_bytes; /* of the first region, and the least to grow by */
+        uint64_t arena_bytes;     /* of the first region, and the least to grow by */
+        struct sl_growth refused; /* the last one that the runtime refused; under the lock */
 };
 
 /* The text of the public struct has the same shape. */

@@ -106,15 +106,19 @@ static int map_next(struct starling_client *client)
 
 static int ask_for_region(struct starling_client *client, uint64_t bytes)
 {
+        struct sl_growth *refused = &client->refused;
         struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer;
         int fd;
 
         question.region.bytes = bytes;
 
-        int r = sl_connection_ask(&client->connection, &question, -1, SL_MESSAGE_REGION, &answer, &fd, NULL);
+        *refused = (struct sl_growth){.bytes = bytes};
+
+        int r = sl_connection_ask(&client->connection, &question, -1, SL_MESSAGE_REGION, &answer, &fd, sl_error_of(&refused->why));
 
         if (r < 0)
                 return r;
+        refused->bytes = 0;
         if (fd >= 0 && answer.region.index == atomic_load_explicit(&client->n_regions, memory_order_relaxed)) {
                 client->unmapped = (struct sl_fresh_region){.fd = fd, .bytes = answer.region.bytes};
                 return map_next(client);
@@ -122,6 +126,31 @@ static int ask_for_region(struct starling_client *client, uint64_t bytes)
         sl_cleanup_fd(&fd);
         sl_connection_break(&client->connection);
         return -EPROTO;
+}
+
+static uint64_t mapped_bytes(const struct starling_client *client)
+{
+        uint32_t n = atomic_load_explicit(&client->n_regions, memory_order_acquire);
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                bytes += client->regions[i].mapping.bytes;
+        return bytes;
+}
+
+/*
+ * A region for a block that wants @wanted: regions neither grow nor join, so that each is as large as all before it together.
+ * Blocks that grow step by step then find room up to half of what there may be, and not only as long as a region for each of them
+ * fits.
+ */
+static uint64_t region_bytes(const struct starling_client *client, uint64_t wanted)
+{
+        uint64_t mapped = mapped_bytes(client), limit = client->connection.arena_limit_bytes;
+        uint64_t bytes = mapped > client->arena_bytes ? mapped : client->arena_bytes;
+        uint64_t left = limit > mapped ? (limit - mapped) / SL_PAGE_BYTES * SL_PAGE_BYTES : 0;
+
+        bytes = bytes < left ? bytes : left;
+        return wanted > bytes ? wanted : bytes;
 }
 
 /* Arenas round sizes up, by less than a quarter and a page; a large block may want a region of its own. */
@@ -135,10 +164,14 @@ static int grow(struct starling_client *client, uint64_t bytes)
                 return -ENOMEM;
         wanted = sl_align_up(wanted, SL_PAGE_BYTES);
 
-        int r = ask_for_region(client, wanted > client->arena_bytes ? wanted : client->arena_bytes);
+        uint64_t asked = region_bytes(client, wanted);
+        int r = ask_for_region(client, asked);
 
-        /* There may be room for this block alone. */
-        if ((r == -EDQUOT || r == -ENOMEM) && wanted < client->arena_bytes && client->unmapped.fd < 0)
+        /* There may be room for less, or for this block alone. */
+        if ((r == -EDQUOT || r == -ENOMEM) && wanted < client->arena_bytes && client->arena_bytes < asked &&
+                client->unmapped.fd < 0)
+                r = ask_for_region(client, client->arena_bytes);
+        if ((r == -EDQUOT || r == -ENOMEM) && wanted < asked && client->unmapped.fd < 0)
                 r = ask_for_region(client, wanted);
         return r;
 }
@@ -188,6 +221,40 @@ void *starling_alloc(struct starling_client *client, uint64_t bytes)
         if (r < 0)
                 errno = -r;
         return data;
+}
+
+/* What the runtime said, in a few words of its own; a line that goes on after them. */
+static void say_refusal(struct starling_client *client, struct sl_error *error)
+{
+        struct sl_growth refused;
+
+        pthread_mutex_lock(&client->lock);
+        refused = client->refused;
+        pthread_mutex_unlock(&client->lock);
+        if (refused.bytes)
+                sl_error_append(error, "; the runtime refused %" PRIu64 " more: %s", refused.bytes, refused.why.text);
+}
+
+void starling_alloc_error(struct starling_client *client, uint64_t bytes, int status, struct starling_error *ret_error)
+{
+        struct sl_error *error = sl_error_of(ret_error);
+        uint32_t n = sl_forked(&client->fork) ? 0 : atomic_load_explicit(&client->n_regions, memory_order_acquire);
+        uint64_t used = 0, largest = 0;
+
+        sl_error_set(error, -status, "%" PRIu64 " bytes of arena: %s", bytes, starling_strerror(status));
+        if (status != -ENOMEM && status != -EDQUOT)
+                return;
+        for (uint32_t i = 0; i < n; i++) {
+                uint64_t run = sl_arena_largest(client->regions[i].arena);
+
+                used += sl_arena_used(client->regions[i].arena);
+                largest = run > largest ? run : largest;
+        }
+        sl_error_append(error,
+                ": %" PRIu64 " of %" PRIu64 " bytes in %u regions are in use, the largest free run has %" PRIu64
+                "; limits.client.arena_bytes is %" PRIu64 ", regions are at most %u",
+                used, mapped_bytes(client), n, largest, client->connection.arena_limit_bytes, SL_REGIONS_MAX);
+        say_refusal(client, error);
 }
 
 int starling_free(struct starling_client *client, void *data)

@@ -27,6 +27,19 @@ static void append(struct sl_error *error, const char *more)
         error->text[used + length] = '\0';
 }
 
+void sl_error_append(struct sl_error *error, const char *format, ...)
+{
+        struct sl_error more;
+        va_list args;
+
+        if (!error)
+                return;
+        va_start(args, format);
+        vsnprintf(more.text, sizeof(more.text), format, args);
+        va_end(args);
+        append(error, more.text);
+}
+
 int sl_error_prefix(struct sl_error *error, int result, const char *format, ...)
 {
         if (error) {

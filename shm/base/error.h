@@ -16,5 +16,8 @@ struct sl_error {
 /* Fills @error (if not NULL) and returns -@code, so that a failing function ends with `return sl_error_set(...)`. */
 int sl_error_set(struct sl_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Puts more behind the text that is already there. */
+void sl_error_append(struct sl_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Puts "format: " before the text that is already there, to name the outer thing; returns @result unchanged. */
 int sl_error_prefix(struct sl_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));

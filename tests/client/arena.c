@@ -5,6 +5,8 @@
 #include "world.h"
 
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 Test(arena, memory_is_aligned_and_distinct)
 {
@@ -46,6 +48,58 @@ Test(arena, grows_by_regions_until_the_quota)
         cr_assert_gt(info.regions, 1);
         cr_assert_leq(info.arena_bytes, 8 << 20);
         cr_assert_geq(info.arena_used_bytes, (uint64_t)n * (256 << 10));
+        world_leave(&w);
+}
+
+/* One at a time, each a little larger than the last: nothing is in use when the next is asked for. */
+Test(arena, blocks_that_grow_find_room_up_to_a_third_of_the_limit)
+{
+        const uint64_t limit = 256 << 20, step = 512 << 10;
+        struct world w;
+        struct starling_client_info info;
+
+        world_place(&w);
+        w.fake.arena_limit_bytes = limit;
+        world_start(&w);
+        world_join(&w);
+        for (uint64_t bytes = step; bytes < limit / 3; bytes += step) {
+                void *block = starling_alloc(w.client, bytes);
+
+                cr_assert_not_null(block, "%lu bytes", (unsigned long)bytes);
+                cr_assert_eq(starling_free(w.client, block), 0);
+        }
+        cr_assert_eq(starling_client_describe(w.client, &info), 0);
+        cr_assert_leq(info.arena_bytes, limit);
+        cr_assert_eq(info.arena_used_bytes, 0);
+        world_leave(&w);
+}
+
+Test(arena, what_there_is_no_room_for_is_said_with_the_figures)
+{
+        struct world w;
+        struct starling_error error;
+        struct starling_client_info info;
+        char text[STARLING_TEXT_BYTES];
+        void *block;
+
+        world_place(&w);
+        w.fake.arena_limit_bytes = 8 << 20;
+        world_start(&w);
+        world_join(&w);
+        block = starling_alloc(w.client, 256 << 10);
+        cr_assert_null(starling_alloc(w.client, 64 << 20));
+        cr_assert_eq(errno, EDQUOT);
+        starling_alloc_error(w.client, 64 << 20, -EDQUOT, &error);
+        cr_assert_eq(starling_client_describe(w.client, &info), 0);
+        snprintf(text, sizeof(text),
+                "67108864 bytes of arena: %s: 262144 of %lu bytes in %u regions are in use, the largest free run has %lu; "
+                "limits.client.arena_bytes is 8388608, regions are at most 64; the runtime refused ",
+                starling_strerror(-EDQUOT), (unsigned long)info.arena_bytes, info.regions,
+                (unsigned long)(info.arena_bytes - 262144));
+        cr_assert_eq(strncmp(error.text, text, strlen(text)), 0, "%s\n%s", error.text, text);
+        starling_alloc_error(w.client, 0, -EINVAL, &error);
+        cr_assert_null(strstr(error.text, "in use"), "%s", error.text);
+        starling_free(w.client, block);
         world_leave(&w);
 }
 

@@ -263,7 +263,10 @@ Test(death, reconnect_hands_back_more_regions_than_one_message_carries)
         struct echo e;
         uint64_t *last = NULL;
 
-        world_enter(&w);
+        world_place(&w);
+        w.fake.region_limit_bytes = 2 << 20; /* else each would be as large as all before it */
+        world_start(&w);
+        world_join(&w);
         for (int i = 0; i < 40; i++) {
                 last = starling_alloc(w.client, 900 << 10);
                 cr_assert_not_null(last);

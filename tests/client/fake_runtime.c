@@ -346,7 +346,7 @@ static uint64_t limit_of(const struct fake_runtime *f)
 
 static int new_region(struct fake_runtime *f, struct guest *g, uint64_t bytes, int *ret_fd)
 {
-        if (granted_bytes(g) + bytes > limit_of(f))
+        if (granted_bytes(g) + bytes > limit_of(f) || (f->options.region_limit_bytes && bytes > f->options.region_limit_bytes))
                 return -EDQUOT;
 
         int r = sl_segment_create("fake-region", bytes, SL_SEAL_SHARED, ret_fd, &g->regions[g->n_regions], NULL);

@@ -20,12 +20,13 @@
 struct fake_runtime;
 
 struct fake_options {
-        const char *socket;         /* path */
-        uint64_t arena_limit_bytes; /* 0: 1 GiB */
-        uint32_t depth_granted;     /* 0: what is asked for */
-        uint32_t echo_width;        /* 0: 4 */
-        bool echo_optional;         /* it has a second input, [3] of int64, that a request may leave out */
-        uint16_t outputs_too_many;  /* that completions announce */
+        const char *socket;          /* path */
+        uint64_t arena_limit_bytes;  /* 0: 1 GiB */
+        uint64_t region_limit_bytes; /* of one region; 0: none */
+        uint32_t depth_granted;      /* 0: what is asked for */
+        uint32_t echo_width;         /* 0: 4 */
+        bool echo_optional;          /* it has a second input, [3] of int64, that a request may leave out */
+        uint16_t outputs_too_many;   /* that completions announce */
         bool without_echo;
         bool silent;           /* listens, and never answers */
         const char *refusal;   /* answers every hello with -EACCES and this text */

@@ -43,6 +43,27 @@ Test(arena_class, four_steps_per_doubling_lose_at_most_a_quarter)
         cr_expect_lt(sl_class_ceil(UINT32_MAX), SL_ARENA_CLASSES);
 }
 
+Test(arena, the_largest_free_run_is_that_between_blocks_in_use)
+{
+        struct sl_arena *arena = arena_of(MIB);
+        uint64_t blocks[8];
+
+        cr_assert_eq(sl_arena_largest(arena), MIB);
+        for (int i = 0; i < 8; i++)
+                blocks[i] = take(arena, 128 * KIB);
+        cr_assert_eq(sl_arena_largest(arena), 0);
+        sl_arena_give(arena, blocks[2]);
+        sl_arena_give(arena, blocks[5]);
+        cr_assert_eq(sl_arena_largest(arena), 128 * KIB);
+        sl_arena_give(arena, blocks[4]);
+        cr_assert_eq(sl_arena_largest(arena), 256 * KIB);
+        blocks[2] = take(arena, 64); /* a slab at the start of the first gap or in the second */
+        cr_assert_geq(sl_arena_largest(arena), 128 * KIB);
+        sl_arena_give(arena, blocks[2]);
+        cr_assert_eq(sl_arena_largest(arena), 256 * KIB);
+        sl_arena_free(arena);
+}
+
 Test(arena, offsets_are_aligned_and_inside)
 {
         struct sl_arena *arena = arena_of(8 * MIB);

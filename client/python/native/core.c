@@ -82,11 +82,10 @@ void sl_core_free(const struct core *core, void *memory)
 
 PyObject *sl_core_raise_alloc(const struct core *core, int status, uint64_t bytes)
 {
-        char text[STARLING_TEXT_BYTES];
+        struct starling_error error;
 
-        PyOS_snprintf(
-                text, sizeof(text), "%llu bytes of arena: %s", (unsigned long long)bytes, core->state->library.strerror(status));
-        return sl_raise(core->state, status, text, 0);
+        core->state->library.alloc_error(core->client, bytes, status, &error);
+        return sl_raise(core->state, status, error.text, 0);
 }
 
 /* ---- Block ---- */

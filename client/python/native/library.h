@@ -9,6 +9,7 @@
 
 #define SL_LIBRARY_CALLS(X)                                                                                                        \
         X(alloc)                                                                                                                   \
+        X(alloc_error)                                                                                                             \
         X(cancel)                                                                                                                  \
         X(clock_ns)                                                                                                                \
         X(close)                                                                                                                   \

@@ -9,6 +9,7 @@ import operator
 import numpy as np
 
 from .errors import error_of
+from .library import Error
 
 
 class Core:
@@ -27,7 +28,9 @@ class Core:
         address = self.library.alloc(self.handle, n_bytes)
         if not address:
             status = -(ctypes.get_errno() or errno.ENOMEM)
-            raise error_of(status, f"{n_bytes} bytes of arena: {self.library.words(status)}")
+            error = Error()
+            self.library.alloc_error(self.handle, n_bytes, status, ctypes.byref(error))
+            raise error_of(status, error.text.decode(errors="replace"))
         return address
 
 

@@ -147,6 +147,7 @@ _CALLS = {
     "model_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)]),
     "model_describe": (POINTER(ModelInfo), [c_void_p]),
     "model_close": (c_void_p, [c_void_p]),
+    "alloc_error": (None, [c_void_p, c_uint64, c_int, POINTER(Error)]),
     "alloc": (c_void_p, [c_void_p, c_uint64]),
     "free": (c_int, [c_void_p, c_void_p]),
     "queue_open": (c_int, [c_void_p, POINTER(c_void_p), POINTER(Error)]),

@@ -137,6 +137,11 @@ class Arrays(WorldCase):
         with self.assertRaises(starling.QuotaExceeded) as caught:
             self.client.empty(2 << 30, np.uint8)
         self.assertIsInstance(caught.exception, MemoryError)
+        self.assertRegex(
+            str(caught.exception),
+            r"^\d+ bytes of arena: .*: \d+ of 16777216 bytes in 1 regions are in use, the largest free run has \d+; "
+            r"limits\.client\.arena_bytes is \d+, regions are at most 64; the runtime refused \d+ more: ",
+        )
 
 
 class Infer(WorldCase):
