@@ -519,28 +519,50 @@ Test(shapes, a_replaced_model_has_weights_of_its_own, .timeout = 60)
 }
 
 /* What is gone before it was there is not served, and what is newer is loaded behind it. */
+static long file_bytes(const char *path)
+{
+        struct stat file;
+
+        return stat(path, &file) == 0 ? (long)file.st_size : 0;
+}
+
+/* The program has been started @n times more than @before says: each writes one byte. */
+static void expect_starts(const char *starts, long before, long n)
+{
+        for (int i = 0; i < 2000 && file_bytes(starts) < before + n; i++)
+                usleep(10000);
+        cr_assert_geq(file_bytes(starts), before + n);
+}
+
 Test(shapes, that_change_while_they_are_loaded_are_loaded_or_unloaded_again, .timeout = 60)
 {
+        char starts[128], counts[256];
         struct scene s;
+        long before;
 
         begin(&s, write_doubling_model);
-        write_program(&s, "sleep 0.7");
+        snprintf(starts, sizeof(starts), "%s.starts", s.program);
+        snprintf(counts, sizeof(counts), "printf . >>%s\nsleep 0.7", starts);
+        write_program(&s, counts);
         s.service.options.compile_program = s.program;
         s.service.n_specs = 1;
         service_start(&s.service);
         service_expect_log(&s.service, "model-ready model=lenet ");
+        before = file_bytes(starts);
         set_specs(&s, 2);
-        usleep(200000);
+        expect_starts(starts, before, 1);
         service_touch(&s.service);
         service_reload(&s.service);
-        service_expect_log(&s.service, "model-replaced model=open ");
+        expect_starts(starts, before, 2);
+        service_expect_log(&s.service, "model-ready model=open ");
         service_touch(&s.service);
         service_reload(&s.service);
-        usleep(200000);
+        expect_starts(starts, before, 3);
         set_specs(&s, 1);
         service_expect_log(&s.service, "model-unloaded model=open ");
         unlink(s.model);
         unlink(s.program);
+        unlink(starts);
         service_stop(&s.service);
 }
 

@@ -28,6 +28,7 @@ static int base_fd, small_fd, large_fd;
 
 static int compile(int64_t size, int on_fd)
 {
+        static const char *const names[] = {"node-0", "node-1", "node-2", "node-3"};
         struct sl_base_plan *base = NULL;
         struct sl_lower_options options;
         struct sl_lowered *lowered;
@@ -39,8 +40,9 @@ static int compile(int64_t size, int on_fd)
         network_init(&net);
         x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, CHANNELS, size, size));
         network_output(&net, network_conv(&net, x, CHANNELS, CHANNELS, 3, 1, 1));
+        cr_assert_leq(net.graph->n_nodes, sizeof(names) / sizeof(names[0]));
         for (uint32_t i = 0; i < net.graph->n_nodes; i++)
-                snprintf(net.graph->nodes[i].name, sizeof(net.graph->nodes[i].name), "node-%u", i);
+                net.graph->nodes[i].name = names[i];
         network_finish(&net);
         sl_lower_options_init(&options);
         options.batch_max = 2;
