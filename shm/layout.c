@@ -27,6 +27,7 @@ int sl_channel_offsets(const struct sl_channel_shape *shape, struct sl_channel_o
         uint64_t outputs = sizeof(struct sl_queue_response) + shape->depth * sizeof(struct sl_completion);
         uint64_t response_stride = sl_align_up(outputs + lines, SL_LINE_PAIR_BYTES);
         uint64_t header = sizeof(struct sl_channel_header);
+        uint32_t wide = SL_WIDE_SLOTS * SL_TENSORS_MAX * SL_LINE_BYTES;
         uint64_t request_bytes = sl_align_up(header + request_stride * shape->n_queues, SL_PAGE_BYTES);
         uint64_t response_bytes = sl_align_up(header + response_stride * shape->n_queues, SL_PAGE_BYTES);
 
@@ -41,7 +42,12 @@ int sl_channel_offsets(const struct sl_channel_shape *shape, struct sl_channel_o
                 .response_stride = (uint32_t)response_stride,
                 .request_bytes = (uint32_t)request_bytes,
                 .response_bytes = (uint32_t)response_bytes,
+                .wide_descriptors = (uint32_t)request_bytes,
+                .wide_outputs = (uint32_t)response_bytes,
+                .wide_stride = wide,
         };
+        ret_offsets->request_bytes += shape->n_queues * wide;
+        ret_offsets->response_bytes += shape->n_queues * wide;
         return 0;
 }
 
@@ -58,6 +64,10 @@ void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *s
                 .descriptors = (struct sl_descriptor *)(req + offsets->descriptors),
                 .response = (struct sl_queue_response *)resp,
                 .outputs = (struct sl_output *)(resp + offsets->outputs),
+                .wide_descriptors = (struct sl_descriptor *)((char *)request + offsets->wide_descriptors +
+                                                             (size_t)queue * offsets->wide_stride),
+                .wide_outputs =
+                        (struct sl_output *)((char *)response + offsets->wide_outputs + (size_t)queue * offsets->wide_stride),
                 .depth = shape->depth,
                 .mask = shape->depth - 1,
                 .tensors = shape->tensors,

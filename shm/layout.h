@@ -3,17 +3,19 @@
  * Every byte that a client and the runtime share. Offsets, sizes and meanings are the wire: a change of any of them is a new
  * SL_WIRE_VERSION. Shared memory holds offsets and indices, never pointers.
  *
- *     request memfd          client: read-write   runtime: read      sealed SHRINK|GROW|SEAL, at most 256 KiB
+ *     request memfd          client: read-write   runtime: read      sealed SHRINK|GROW|SEAL, at most 256 KiB but for wide
  *     +--------+----------------------------+----------------------------+---
  *     | header | queue pair 0               | queue pair 1               | ...
  *     +--------+----------------------------+----------------------------+---
  *              | head | sleep | cancels | entries[depth] | descriptors[depth][tensors] |
+ *     behind all queue pairs, of each: wide descriptors[2][1024]
  *
  *     response memfd         client: read         runtime: read-write   sealed SHRINK|GROW|FUTURE_WRITE|SEAL
  *     +--------+----------------------------+----------------------------+---
  *     | header | queue pair 0               | queue pair 1               | ...
  *     +--------+----------------------------+----------------------------+---
  *              | consumed | tail | completions[depth] | outputs[depth][tensors] |
+ *     behind all queue pairs, of each: wide outputs[2][1024]
  *
  *     arena region memfd     client: read-write   runtime: read-write   sealed SHRINK|GROW|SEAL; tensors only
  *     catalogue memfd        client: read         runtime: read-write   sealed SHRINK|GROW|FUTURE_WRITE|SEAL; one for all clients
@@ -51,17 +53,20 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      7
+#define SL_WIRE_VERSION      8
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
 #define SL_QUEUE_DEPTH_MAX   1024u /* a power of two */
-#define SL_TENSORS_MAX       128u  /* inputs and outputs of one request together */
-#define SL_REGIONS_MAX       64u   /* arena regions of a client */
-#define SL_DISPATCHERS_MAX   16u
-#define SL_WIRE_RANK_MAX     8u
-#define SL_NO_BATCH_AXIS     0xffu
-#define SL_PRIORITIES        4u /* 0 is served first */
+#define SL_TENSORS_MAX       1024u /* inputs and outputs of one request together */
+#define SL_WIDE_SLOTS                                                                                                              \
+        2u /* requests of a queue pair with more tensors than it has room for: tags below it; pages that none uses                 \
+              take no memory */
+#define SL_REGIONS_MAX     64u /* arena regions of a client */
+#define SL_DISPATCHERS_MAX 16u
+#define SL_WIRE_RANK_MAX   8u
+#define SL_NO_BATCH_AXIS   0xffu
+#define SL_PRIORITIES      4u /* 0 is served first */
 
 /* ---- requests: written by the client, copied once by the dispatcher ------------------------------------------------ */
 
@@ -74,7 +79,7 @@ struct sl_entry {
         alignas(64) _Atomic uint32_t seq; /* submission index + 1 once the entry is whole (S1); 0 at the start */
         uint16_t flags;                   /* SL_ENTRY_*; unknown bits are refused */
         uint8_t priority;                 /* below SL_PRIORITIES */
-        uint8_t n_inputs;                 /* descriptors [0, n_inputs) */
+        uint8_t reserved0;                /* 0 */
         uint32_t model;                   /* index in the catalogue */
         uint32_t generation;              /* of that model when the client opened it */
         uint64_t deadline_ns;             /* absolute CLOCK_MONOTONIC; 0: none */
@@ -82,15 +87,15 @@ struct sl_entry {
         uint64_t session;                 /* sequence id of a stateful model; 0: none */
         uint32_t samples;                 /* length of the batch axis; 1 when there is none */
         uint16_t tag;                     /* below depth, not in flight */
-        uint8_t n_outputs;                /* descriptors [n_inputs, n_inputs + n_outputs) */
-        uint8_t reserved0;                /* 0 */
-        uint64_t reserved[2];             /* 0 */
+        uint16_t n_inputs;                /* descriptors [0, n_inputs) */
+        uint16_t n_outputs;               /* descriptors [n_inputs, n_inputs + n_outputs) */
+        uint16_t reserved1[3];            /* 0 */
+        uint64_t reserved2;               /* 0 */
 };
 static_assert(sizeof(struct sl_entry) == 64, "an entry is one line");
 static_assert(offsetof(struct sl_entry, seq) == 0, "");
 static_assert(offsetof(struct sl_entry, flags) == 4, "");
 static_assert(offsetof(struct sl_entry, priority) == 6, "");
-static_assert(offsetof(struct sl_entry, n_inputs) == 7, "");
 static_assert(offsetof(struct sl_entry, model) == 8, "");
 static_assert(offsetof(struct sl_entry, generation) == 12, "");
 static_assert(offsetof(struct sl_entry, deadline_ns) == 16, "");
@@ -98,8 +103,9 @@ static_assert(offsetof(struct sl_entry, user_data) == 24, "");
 static_assert(offsetof(struct sl_entry, session) == 32, "");
 static_assert(offsetof(struct sl_entry, samples) == 40, "");
 static_assert(offsetof(struct sl_entry, tag) == 44, "");
-static_assert(offsetof(struct sl_entry, n_outputs) == 46, "");
-static_assert(offsetof(struct sl_entry, reserved) == 48, "");
+static_assert(offsetof(struct sl_entry, n_inputs) == 46, "");
+static_assert(offsetof(struct sl_entry, n_outputs) == 48, "");
+static_assert(offsetof(struct sl_entry, reserved2) == 56, "");
 
 /* One tensor of a request: where its bytes lie in the client's arena and what they mean. PLAIN layout, dense. */
 struct sl_descriptor {
@@ -218,7 +224,8 @@ struct sl_channel_shape {
 struct sl_channel_offsets {
         uint32_t cancels, entries, descriptors, request_stride;
         uint32_t outputs, response_stride;
-        uint32_t request_bytes, response_bytes; /* whole memfds, page-aligned */
+        uint32_t wide_descriptors, wide_outputs, wide_stride; /* in the memfds, from a queue pair to the next */
+        uint32_t request_bytes, response_bytes;               /* whole memfds, page-aligned */
 };
 
 /* Return: 0; -EINVAL: a number out of its range; -E2BIG: the request memfd would exceed SL_REQUEST_BYTES_MAX. */
@@ -231,9 +238,29 @@ struct sl_queue_map {
         struct sl_entry *entries;
         struct sl_descriptor *descriptors; /* [depth][tensors] */
         struct sl_queue_response *response;
-        struct sl_output *outputs; /* [depth][tensors] */
+        struct sl_output *outputs;              /* [depth][tensors] */
+        struct sl_descriptor *wide_descriptors; /* [SL_WIDE_SLOTS][SL_TENSORS_MAX] */
+        struct sl_output *wide_outputs;
         uint32_t depth, mask, tensors;
 };
+
+/* Whether a request with this tag may have @n tensors. */
+static inline int sl_tag_has_room(const struct sl_queue_map *map, uint32_t tag, uint32_t n)
+{
+        return n <= map->tensors || (n <= SL_TENSORS_MAX && tag < SL_WIDE_SLOTS);
+}
+
+/* Where they lie, for which there is room. */
+static inline struct sl_descriptor *sl_descriptors_of(const struct sl_queue_map *map, uint32_t tag, uint32_t n)
+{
+        return n <= map->tensors ? &map->descriptors[(size_t)tag * map->tensors]
+                                 : &map->wide_descriptors[(size_t)tag * SL_TENSORS_MAX];
+}
+
+static inline struct sl_output *sl_outputs_of(const struct sl_queue_map *map, uint32_t tag, uint32_t n)
+{
+        return n <= map->tensors ? &map->outputs[(size_t)tag * map->tensors] : &map->wide_outputs[(size_t)tag * SL_TENSORS_MAX];
+}
 
 /* @queue is below shape->n_queues; the mappings have the sizes that sl_channel_offsets() says. */
 void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *shape, const struct sl_channel_offsets *offsets,
@@ -244,8 +271,8 @@ void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *s
 #define SL_CATALOGUE_MODELS       256u
 #define SL_CATALOGUE_PARTS_BYTES  (4u << 20) /* for the inputs, outputs and texts of all models together */
 #define SL_MODEL_NAME_BYTES       64u
-#define SL_MODEL_INPUTS_MAX       64u
-#define SL_MODEL_OUTPUTS_MAX      64u
+#define SL_MODEL_INPUTS_MAX       256u
+#define SL_MODEL_OUTPUTS_MAX      256u
 #define SL_CATALOGUE_REASON_BYTES 384u
 
 enum sl_model_state { SL_MODEL_ABSENT, SL_MODEL_LOADING, SL_MODEL_READY, SL_MODEL_DRAINING, SL_MODEL_FAILED };

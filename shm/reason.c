@@ -27,7 +27,7 @@ void sl_reason_put(const struct sl_queue_map *map, uint16_t tag, const struct sl
         uint8_t *places = (uint8_t *)line_of(map, tag);
         struct sl_reason copy = *reason;
 
-        copy.text_bytes = text ? (uint32_t)strnlen(text, text_room(map)) : 0;
+        copy.text_bytes = text ? (uint16_t)strnlen(text, text_room(map)) : 0;
         memcpy(places, &copy, sizeof(copy));
         if (text)
                 memcpy(places + offsetof(struct sl_reason_line, text), text, copy.text_bytes);
@@ -108,7 +108,7 @@ void sl_reason_get(const struct sl_queue_map *map, uint16_t tag, struct sl_reaso
         if (reason.code >= SL_REASON_COUNT || reason.text_bytes > text_room(map))
                 reason = (struct sl_reason){.code = SL_REASON_NONE};
         if (reason.text_bytes >= bytes)
-                reason.text_bytes = (uint32_t)bytes - 1;
+                reason.text_bytes = (uint16_t)(bytes - 1);
         memcpy(ret_text, (const char *)line + offsetof(struct sl_reason_line, text), reason.text_bytes);
         ret_text[reason.text_bytes] = 0;
         *ret_reason = reason;

@@ -62,13 +62,13 @@ enum sl_reason_code {
                 SL_REASON_COUNT,
 };
 
-#define SL_REASON_OUTPUT 0x80u /* in `tensor`: it is an output */
+#define SL_REASON_OUTPUT 0x8000u /* in `tensor`: it is an output */
 
 struct sl_reason {
-        uint16_t code;  /* enum sl_reason_code */
-        uint8_t tensor; /* which input, or which output with SL_REASON_OUTPUT */
-        uint8_t axis;
-        uint32_t text_bytes;
+        uint16_t code;   /* enum sl_reason_code */
+        uint16_t tensor; /* which input, or which output with SL_REASON_OUTPUT */
+        uint16_t axis;
+        uint16_t text_bytes;
         uint64_t got, limit;
 };
 static_assert(sizeof(struct sl_reason) == 24, "");

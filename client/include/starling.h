@@ -145,7 +145,8 @@ struct starling_options {
         enum starling_role role;      /* [STARLING_ROLE_CLIENT] */
         uint32_t queue_pairs;         /* that may be open at once, 1 to 64 [4] */
         uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 [64] */
-        uint32_t tensors_per_request; /* inputs and outputs of one request together, 1 to 128 [8] */
+        uint32_t tensors_per_request; /* inputs and outputs of one request, 1 to 1024 [8]; of requests with more, up to 1024, a
+                                         queue pair has two in flight at a time */
         uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by: all before
                                          it together, where there is room [16 MiB] */
         uint64_t timeout_ns;          /* how long to wait for a runtime that is starting; 0 tries once */
@@ -168,7 +169,7 @@ struct starling_client_info {
  * @ret_client: closed with starling_close()
  *
  * Waits up to options->timeout_ns for a runtime that does not listen yet, and at least 5 s for the answer of one that does. Rings
- * of all queue pairs must fit 256 KiB: about (tensors_per_request + 1) * queue_depth * queue_pairs * 64 bytes.
+ * of all queue pairs, without room for requests with more tensors, must fit 256 KiB: about (tensors_per_request + 1) * queue_depth * queue_pairs * 64 bytes.
  *
  * Return: 0, or
  *   -EINVAL        an option is out of its range
@@ -368,9 +369,9 @@ struct starling_shape {
 
 /* What was refused or failed: the thing, the value and the limit. */
 struct starling_reason {
-        uint16_t code;  /* what it is about; 0: the status says it all, and the other fields mean nothing */
-        uint8_t tensor; /* the number of an input; of an output with the highest bit set */
-        uint8_t axis;
+        uint16_t code;   /* what it is about; 0: the status says it all, and the other fields mean nothing */
+        uint16_t tensor; /* the number of an input; of an output with the highest bit set */
+        uint16_t axis;
         uint64_t got, limit;
         const char *text; /* what the model says of its failure, else NULL; valid as long as the completion's outputs */
 };
@@ -431,9 +432,10 @@ STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *
  * Return: 0, or (starling_queue_error() has the text)
  *   -EINVAL  a tensor does not suit the model, or does not lie in the arena; a flag or priority out of range
  *   -ENOTSUP a session other than 0
- *   -EAGAIN  queue_depth requests are in flight or not reaped: nothing was queued
+ *   -EAGAIN  queue_depth requests are in flight or not reaped, or two that have more tensors than tensors_per_request and this is a
+ *            third: nothing was queued
  *   -ESTALE  the model changed, seen at a reconnect;  -ENOENT  it is gone, seen at a reconnect
- *   -E2BIG   more tensors than tensors_per_request
+ *   -ENOMEM  for the shapes of the first request with more tensors than tensors_per_request
  *   -EPIPE   the runtime is known to be gone
  *   -ECHILD
  */

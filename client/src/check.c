@@ -135,13 +135,8 @@ __attribute__((cold, noinline)) static int refuse_counts(struct starling_queue *
         if (!suits_inputs(request, info))
                 return sl_error_set(&queue->error, EINVAL, "model \"%s\": wants %" PRIu32 " inputs, got %" PRIu32, info->name,
                         info->n_inputs, request->inputs ? request->n_inputs : 0);
-        if (request->n_outputs != info->n_outputs || !request->outputs)
-                return sl_error_set(&queue->error, EINVAL, "model \"%s\": wants %" PRIu32 " outputs, got %" PRIu32, info->name,
-                        info->n_outputs, request->outputs ? request->n_outputs : 0);
-        return sl_error_set(&queue->error, E2BIG,
-                "model \"%s\": %" PRIu32 " inputs and outputs exceed the %" PRIu32
-                " tensors per request of this connection (tensors_per_request, at most %u)",
-                info->name, info->n_inputs + info->n_outputs, queue->map.tensors, SL_TENSORS_MAX);
+        return sl_error_set(&queue->error, EINVAL, "model \"%s\": wants %" PRIu32 " outputs, got %" PRIu32, info->name,
+                info->n_outputs, request->outputs ? request->n_outputs : 0);
 }
 
 __attribute__((cold, noinline)) static int refuse_samples(const struct place *place, uint32_t got, uint32_t samples)
@@ -257,8 +252,7 @@ int sl_check_request(struct starling_queue *queue, const struct starling_request
 
         if (model->state < 0 || model->client != queue->client)
                 return refuse_model(queue, model);
-        if (!suits_inputs(request, info) || request->n_outputs != info->n_outputs || (!request->outputs && info->n_outputs) ||
-                info->n_inputs + info->n_outputs > queue->map.tensors)
+        if (!suits_inputs(request, info) || request->n_outputs != info->n_outputs || (!request->outputs && info->n_outputs))
                 return refuse_counts(queue, request);
         for (uint32_t i = 0; i < info->n_inputs; i++) {
                 struct place place = {queue, model, &info->inputs[i], "input"};

@@ -44,11 +44,19 @@ static struct starling_shape shape_of(const struct sl_output *from)
         return shape;
 }
 
+static struct starling_shape *shapes_of(const struct starling_queue *queue, uint16_t tag)
+{
+        const struct sl_flights *flights = &queue->flights;
+
+        return flights->by_tag[tag].n_tensors <= flights->tensors ? &flights->shapes[(size_t)tag * flights->tensors]
+                                                                  : &flights->wide[(size_t)tag * SL_TENSORS_MAX];
+}
+
 /* The wire's places are by tag and are written again with the tag's next request: shapes move to private memory. */
 static uint32_t take_shapes(struct starling_queue *queue, const struct sl_completion *wire)
 {
-        const struct sl_output *outputs = &queue->map.outputs[(size_t)wire->tag * queue->map.tensors];
-        struct starling_shape *shapes = &queue->flights.shapes[(size_t)wire->tag * queue->flights.tensors];
+        const struct sl_output *outputs = sl_outputs_of(&queue->map, wire->tag, queue->flights.by_tag[wire->tag].n_tensors);
+        struct starling_shape *shapes = shapes_of(queue, wire->tag);
         uint32_t given = queue->flights.by_tag[wire->tag].n_outputs;
         uint32_t n = wire->n_outputs < given ? wire->n_outputs : given;
 
@@ -91,7 +99,7 @@ static inline void translate(struct starling_queue *queue, const struct sl_compl
                 ret->reason = take_reason(queue, wire);
         if (wire->n_outputs > 0) {
                 ret->n_outputs = take_shapes(queue, wire);
-                ret->outputs = &queue->flights.shapes[(size_t)wire->tag * queue->flights.tensors];
+                ret->outputs = shapes_of(queue, wire->tag);
         }
 }
 

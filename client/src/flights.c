@@ -22,7 +22,7 @@ int sl_flights_init(struct sl_flights *flights, uint32_t depth, uint32_t tensors
                 return -ENOMEM;
         }
         for (uint32_t i = 0; i < depth; i++)
-                flights->free_tags[i] = (uint16_t)(depth - 1 - i);
+                flights->free_tags[i] = (uint16_t)i; /* the lowest, which wide requests want, are taken last */
         return 0;
 }
 
@@ -33,6 +33,7 @@ void sl_flights_deinit(struct sl_flights *flights)
         free(flights->by_tag);
         free(flights->stashed);
         free(flights->shapes);
+        free(flights->wide);
         free(flights->texts);
         memset(flights, 0, sizeof(*flights));
 }

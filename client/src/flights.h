@@ -25,8 +25,8 @@ enum sl_flight_state { SL_FLIGHT_FREE, SL_FLIGHT_FLYING, SL_FLIGHT_STASHED };
 struct sl_flight {
         uint64_t id; /* see sl_flight_id() */
         uint64_t user_data;
-        uint8_t state;     /* enum sl_flight_state */
-        uint8_t n_outputs; /* that were given */
+        uint8_t state;                 /* enum sl_flight_state */
+        uint16_t n_tensors, n_outputs; /* that were given */
 };
 
 struct sl_flights {
@@ -37,6 +37,7 @@ struct sl_flights {
         struct sl_flight *by_tag;
         struct starling_completion *stashed; /* by tag */
         struct starling_shape *shapes;       /* [depth][tensors], by tag: what the completions point to */
+        struct starling_shape *wide;         /* [SL_WIDE_SLOTS][SL_TENSORS_MAX], of requests with more; NULL until there was one */
         char (*texts)[SL_FLIGHT_TEXT_BYTES]; /* [depth], by tag: what models said of their failures; NULL until one has */
 };
 
@@ -86,6 +87,21 @@ static inline uint16_t sl_flight_tag(uint64_t id)
 static inline uint32_t sl_flight_index(uint64_t id)
 {
         return (uint32_t)(id >> 16);
+}
+
+/* Whether a tag below @below is free, which is then the next to be taken. */
+static inline bool sl_flights_prefer(struct sl_flights *flights, uint16_t below)
+{
+        for (uint32_t i = flights->n_free; i-- > 0;) {
+                uint16_t tag = flights->free_tags[i];
+
+                if (tag >= below)
+                        continue;
+                flights->free_tags[i] = flights->free_tags[flights->n_free - 1];
+                flights->free_tags[flights->n_free - 1] = tag;
+                return true;
+        }
+        return false;
 }
 
 /* There is one: n_free > 0. */

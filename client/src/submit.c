@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aside.h"
 #include "check.h"
+#include "model.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 static_assert((int)STARLING_NOOP == (int)SL_ENTRY_NOOP, "flags are the wire's");
 static_assert(STARLING_PRIORITIES == SL_PRIORITIES, "priorities are the wire's");
@@ -21,6 +23,27 @@ __attribute__((cold, noinline)) static int refuse_header(struct starling_queue *
         if (request->flags & ~(uint32_t)STARLING_NOOP)
                 return sl_error_set(&queue->error, EINVAL, "flags %#" PRIx32 " are not known", request->flags);
         return sl_error_set(&queue->error, EINVAL, "priority %" PRIu32 " is not below %d", request->priority, STARLING_PRIORITIES);
+}
+
+/* Of the model: what the request says is checked against that. */
+static inline uint32_t sl_request_tensors(const struct starling_request *request)
+{
+        return request->model ? request->model->info.n_inputs + request->model->info.n_outputs : 0;
+}
+
+/* One with more tensors than the queue pair has room for has one of few tags. Return: 0, -EAGAIN, -ENOMEM. */
+__attribute__((cold, noinline)) static int prefer_wide(struct starling_queue *queue, uint32_t n_tensors)
+{
+        if (!queue->flights.wide)
+                queue->flights.wide = calloc((size_t)SL_WIDE_SLOTS * SL_TENSORS_MAX, sizeof(*queue->flights.wide));
+        if (!queue->flights.wide)
+                return sl_error_set(&queue->error, ENOMEM, "no memory for the shapes of %" PRIu32 " tensors", n_tensors);
+        if (sl_flights_prefer(&queue->flights, SL_WIDE_SLOTS))
+                return 0;
+        return sl_error_set(&queue->error, EAGAIN,
+                "a queue pair has at most %u requests of more than %" PRIu32
+                " tensors in flight (tensors_per_request), or not reaped: this one has %" PRIu32,
+                SL_WIDE_SLOTS, queue->map.tensors, n_tensors);
 }
 
 static void describe_noop(struct sl_entry *entry)
@@ -43,9 +66,8 @@ static inline void forget_cancellation(struct starling_queue *queue, uint16_t ta
 
 static int describe_work(struct starling_queue *queue, const struct starling_request *request, uint16_t tag, struct sl_entry *entry)
 {
-        struct sl_descriptor *descriptors = &queue->map.descriptors[(size_t)tag * queue->map.tensors];
         uint32_t samples;
-        int r = sl_check_request(queue, request, descriptors, &samples);
+        int r = sl_check_request(queue, request, sl_descriptors_of(&queue->map, tag, sl_request_tensors(request)), &samples);
 
         if (r < 0)
                 return r;
@@ -53,8 +75,8 @@ static int describe_work(struct starling_queue *queue, const struct starling_req
         entry->model = request->model->index;
         entry->generation = request->model->generation;
         entry->samples = samples;
-        entry->n_inputs = (uint8_t)request->model->info.n_inputs; /* with those that are left out */
-        entry->n_outputs = (uint8_t)request->n_outputs;
+        entry->n_inputs = (uint16_t)request->model->info.n_inputs; /* with those that are left out */
+        entry->n_outputs = (uint16_t)request->n_outputs;
         return 0;
 }
 
@@ -72,6 +94,15 @@ static inline int fill(struct starling_queue *queue, const struct starling_reque
                 return refuse_queue(queue);
         if (__builtin_expect((request->flags & ~(uint32_t)STARLING_NOOP) || request->priority >= STARLING_PRIORITIES, 0))
                 return refuse_header(queue, request);
+
+        uint32_t n_tensors = request->flags & STARLING_NOOP ? 0 : sl_request_tensors(request);
+
+        if (__builtin_expect(n_tensors > queue->map.tensors, 0)) {
+                int r = prefer_wide(queue, n_tensors);
+
+                if (r < 0)
+                        return r;
+        }
 
         uint16_t tag = flights->free_tags[flights->n_free - 1];
 
@@ -94,6 +125,7 @@ static inline int fill(struct starling_queue *queue, const struct starling_reque
                 .id = sl_flight_id(queue->epoch, index, tag),
                 .user_data = request->user_data,
                 .state = SL_FLIGHT_FLYING,
+                .n_tensors = (uint16_t)n_tensors,
                 .n_outputs = entry->n_outputs,
         };
         *ret_id = flights->by_tag[tag].id;

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "graph_ports.h"
 #include "tensor.h"
 
 #include <errno.h>
@@ -108,9 +109,10 @@ static int check_plan(const struct sl_plan *plan, struct sl_error *error)
                         return sl_error_set(error, ENOTSUP,
                                 "model \"%s\": output \"%s\" says only afterwards how large it is, which a GPU cannot give",
                                 info->name, info->outputs[i].name);
-        if (info->n_outputs == SL_PLAN_PORTS_MAX)
-                return sl_error_set(error, ENOTSUP, "model \"%s\" has %u outputs, a GPU gives at most %u", info->name,
-                        info->n_outputs, SL_PLAN_PORTS_MAX - 1);
+        if (info->n_inputs > SL_GRAPH_PORTS_MAX || info->n_outputs >= SL_GRAPH_PORTS_MAX)
+                return sl_error_set(error, ENOTSUP,
+                        "model \"%s\" has %u inputs and %u outputs, a GPU takes at most %u and gives %u", info->name,
+                        info->n_inputs, info->n_outputs, SL_GRAPH_PORTS_MAX, SL_GRAPH_PORTS_MAX - 1);
         if (!info->n_inputs || !info->n_outputs || !info->n_batches)
                 return sl_error_set(error, ENOTSUP, "model \"%s\": a GPU runs models with inputs, outputs and sizes", info->name);
         return 0;

@@ -15,7 +15,7 @@ struct sl_graph_arena;
 struct sl_graph_limits;
 struct sl_model_file;
 
-#define SL_SIGNATURE_PORTS_MAX 64
+#define SL_SIGNATURE_PORTS_MAX 256
 #define SL_SYMBOL_NONE         UINT8_MAX
 
 struct sl_signature_port {

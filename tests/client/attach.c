@@ -50,8 +50,8 @@ Test(attach, options_out_of_range_are_refused_with_value_and_limit)
         w.options.queue_pairs = 65;
         expect_refused(&w, EINVAL, "queue_pairs is 65, wants at most 64");
         w.options = good;
-        w.options.tensors_per_request = 129;
-        expect_refused(&w, EINVAL, "tensors_per_request is 129, wants at most 128");
+        w.options.tensors_per_request = 1025;
+        expect_refused(&w, EINVAL, "tensors_per_request is 1025, wants at most 1024");
         w.options = good;
         w.options.queue_pairs = 64;
         w.options.queue_depth = 1024;

@@ -189,9 +189,9 @@ static void *bytes_at(const struct guest *g, const struct sl_descriptor *d)
 static int copy_tensor(struct guest *g, const struct held *h, uint32_t i, uint64_t *ret_needed)
 {
         struct sl_queue_map *map = &g->queues[h->queue].map;
-        const struct sl_descriptor *in = &map->descriptors[h->entry.tag * map->tensors + i];
+        const struct sl_descriptor *in = &sl_descriptors_of(map, h->entry.tag, h->entry.n_inputs + h->entry.n_outputs)[i];
         const struct sl_descriptor *out = in + h->entry.n_inputs;
-        struct sl_output *shape = &map->outputs[h->entry.tag * map->tensors + i];
+        struct sl_output *shape = &sl_outputs_of(map, h->entry.tag, h->entry.n_inputs + h->entry.n_outputs)[i];
         const void *from = bytes_at(g, in);
         void *to = bytes_at(g, out);
         uint64_t bytes = in->bytes;

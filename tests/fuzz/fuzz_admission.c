@@ -72,9 +72,10 @@ static void repair_entry(struct sl_entry *entry, const struct sl_ensemble *e)
         entry->flags = 0;
         entry->reserved0 = 0;
         entry->session = 0;
-        entry->reserved[0] = entry->reserved[1] = 0;
+        memset(entry->reserved1, 0, sizeof(entry->reserved1));
+        entry->reserved2 = 0;
         entry->priority %= SL_PRIORITIES;
-        entry->n_inputs = (uint8_t)e->n_inputs;
+        entry->n_inputs = (uint16_t)e->n_inputs;
         entry->n_outputs = (uint8_t)e->assembly.n_outputs;
         entry->samples = entry->samples % e->samples_max + 1;
         if (entry->deadline_ns)

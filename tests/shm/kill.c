@@ -57,7 +57,7 @@ static void fill(const struct sl_submitter *s, const struct sl_queue_map *q)
         entry->user_data = mark(s->tail, 0);
         entry->deadline_ns = mark(s->tail, 1);
         entry->tag = (uint16_t)(s->tail & q->mask);
-        entry->reserved[1] = mark(s->tail, 2);
+        entry->reserved2 = mark(s->tail, 2);
         descriptors[0].offset = mark(s->tail, 3);
         descriptors[1].reserved1 = mark(s->tail, 4);
 }
@@ -68,7 +68,7 @@ static bool is_whole(uint32_t index, const struct sl_entry *entry, const struct 
 
         sl_line_copy(&descriptors[0], &q->descriptors[entry->tag * q->tensors]);
         sl_line_copy(&descriptors[1], &q->descriptors[entry->tag * q->tensors + 1]);
-        return entry->user_data == mark(index, 0) && entry->deadline_ns == mark(index, 1) && entry->reserved[1] == mark(index, 2) &&
+        return entry->user_data == mark(index, 0) && entry->deadline_ns == mark(index, 1) && entry->reserved2 == mark(index, 2) &&
                entry->tag == (index & q->mask) && descriptors[0].offset == mark(index, 3) &&
                descriptors[1].reserved1 == mark(index, 4);
 }

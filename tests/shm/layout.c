@@ -29,12 +29,14 @@ static void check_shape(const struct sl_channel_shape *shape)
         int r = sl_channel_offsets(shape, &offsets);
         char *request = (char *)(uintptr_t)0x10000, *response = (char *)(uintptr_t)0x40000000;
         uint64_t descriptors = (uint64_t)shape->depth * shape->tensors * SL_LINE_BYTES;
+        uint64_t wide = (uint64_t)SL_WIDE_SLOTS * SL_TENSORS_MAX * SL_LINE_BYTES;
         uint64_t request_end = sizeof(struct sl_channel_header), response_end = request_end;
 
         cr_assert(r == 0 || r == -E2BIG);
         if (r < 0)
                 return;
-        cr_assert_leq(offsets.request_bytes, SL_REQUEST_BYTES_MAX);
+        cr_assert_leq(offsets.wide_descriptors, SL_REQUEST_BYTES_MAX);
+        cr_assert_geq(offsets.wide_stride, wide);
         cr_assert_eq(offsets.request_bytes % SL_PAGE_BYTES, 0);
         cr_assert_eq(offsets.response_bytes % SL_PAGE_BYTES, 0);
         for (uint32_t queue = 0; queue < shape->n_queues; queue++) {
@@ -44,14 +46,16 @@ static void check_shape(const struct sl_channel_shape *shape)
                 struct part in_request[] = {{0, request_end}, span(request, map.request, sizeof(*map.request)),
                         span(request, map.cancels, shape->depth * sizeof(uint32_t)),
                         span(request, map.entries, shape->depth * sizeof(struct sl_entry)),
-                        span(request, map.descriptors, descriptors)};
+                        span(request, map.descriptors, descriptors), span(request, map.wide_descriptors, wide)};
                 struct part in_response[] = {{0, response_end},
                         span(response, map.response,
                                 offsetof(struct sl_queue_response, completions) + shape->depth * sizeof(struct sl_completion)),
-                        span(response, map.outputs, descriptors)};
+                        span(response, map.outputs, descriptors), span(response, map.wide_outputs, wide)};
 
-                expect_apart(in_request, 5, offsets.request_bytes);
-                expect_apart(in_response, 3, offsets.response_bytes);
+                expect_apart(in_request, 6, offsets.request_bytes);
+                expect_apart(in_response, 4, offsets.response_bytes);
+                cr_assert_eq((char *)map.wide_descriptors, request + offsets.wide_descriptors + queue * offsets.wide_stride);
+                cr_assert_eq((char *)map.wide_outputs, response + offsets.wide_outputs + queue * offsets.wide_stride);
                 cr_assert_eq((uintptr_t)map.request % 128, 0);
                 cr_assert_eq((uintptr_t)map.entries % 128, 0);
                 cr_assert_eq((uintptr_t)map.descriptors % 64, 0);

@@ -94,7 +94,7 @@ Test(reason, what_makes_no_sense_has_no_words)
         char text[8];
 
         sl_reason_put(&map, 1, &(struct sl_reason){.code = SL_REASON_TEXT}, "a text");
-        line->reason.text_bytes = UINT32_MAX;
+        line->reason.text_bytes = UINT16_MAX;
         sl_reason_get(&map, 1, &got, text, sizeof(text));
         cr_expect_eq(got.code, SL_REASON_NONE);
         cr_expect_eq(got.text_bytes, 0);

@@ -24,13 +24,13 @@ static void fill(struct sl_entry *entry, uint32_t index)
         entry->user_data = mark(index);
         entry->deadline_ns = ~mark(index);
         entry->samples = index;
-        entry->reserved[0] = entry->reserved[1] = mark(index) ^ index;
+        entry->session = entry->reserved2 = mark(index) ^ index;
 }
 
 static bool is_whole(const struct sl_entry *entry, uint32_t index)
 {
         return entry->user_data == mark(index) && entry->deadline_ns == ~mark(index) && entry->samples == index &&
-               entry->reserved[0] == (mark(index) ^ index) && entry->reserved[1] == entry->reserved[0];
+               entry->session == (mark(index) ^ index) && entry->reserved2 == entry->session;
 }
 
 struct run {

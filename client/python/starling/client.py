@@ -104,7 +104,7 @@ class Client:
     role                 "client", "reader" (lists models only) or "admin" (loads and unloads)
     queue_pairs          how many threads can wait in infer() at once (4); futures take one of them, and so does each event loop
     queue_depth          requests in flight per queue pair (64)
-    tensors_per_request  inputs and outputs together (8)
+    tensors_per_request  inputs and outputs together (8); of requests with more, a queue pair has two in flight
     arena_bytes          of the arena's first region (16 MiB)
     timeout              seconds to wait for a runtime that is starting
 

@@ -109,8 +109,8 @@ class Shape(Structure):
 class Reason(Structure):
     _fields_ = [
         ("code", c_uint16),
-        ("tensor", c_uint8),
-        ("axis", c_uint8),
+        ("tensor", c_uint16),
+        ("axis", c_uint16),
         ("got", c_uint64),
         ("limit", c_uint64),
         ("text", c_char_p),

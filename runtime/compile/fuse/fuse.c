@@ -20,6 +20,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define MERGED_PORTS_MAX 64 /* inputs, and outputs, of a merged plan */
+
 #define FAILURES_MAX 3 /* of choosing, each at other members */
 
 enum state { SEARCHING, COMPILING, MEASURING, OVER };
@@ -66,7 +68,7 @@ static bool has_room(const struct sl_fuse *fuse, uint32_t first, uint32_t n_lane
                 n_outputs += sl_plan_info(fuse->plans[i])->n_outputs;
                 bytes += sl_plan_bytes(fuse->plans[i]);
         }
-        return n_inputs <= SL_PLAN_PORTS_MAX && n_outputs <= SL_PLAN_PORTS_MAX && bytes <= memory / SL_COMPILE_PLAN_PART;
+        return n_inputs <= MERGED_PORTS_MAX && n_outputs <= MERGED_PORTS_MAX && bytes <= memory / SL_COMPILE_PLAN_PART;
 }
 
 static uint64_t budget_of(const struct sl_fuse *fuse)

@@ -426,8 +426,8 @@ static int check_batches(const struct sl_plan *plan, struct sl_error *error)
                 if (info->workspace_bytes[i] != plan->programs[i].workspace_bytes)
                         return damaged(error, "workspace of a program", plan->programs[i].workspace_bytes, SL_PLAN_BYTES_MAX);
         }
-        if (info->n_lanes > SL_PLAN_PORTS_MAX)
-                return damaged(error, "number of lanes", info->n_lanes, SL_PLAN_PORTS_MAX);
+        if (info->n_lanes > SL_PLAN_LANES_MAX)
+                return damaged(error, "number of lanes", info->n_lanes, SL_PLAN_LANES_MAX);
         if (info->batchable > 1 || (info->batchable && info->batches[0] != 1))
                 return damaged(error, "smallest batch", info->batches[0], 1);
         return 0;

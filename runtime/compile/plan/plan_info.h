@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SL_PLAN_PORTS_MAX   64 /* inputs, and outputs, of a model */
+#define SL_PLAN_PORTS_MAX   256 /* inputs, and outputs, of a model */
+#define SL_PLAN_LANES_MAX   64
 #define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
 #define SL_PORT_NO_BATCH    0xff
 #define SL_PORT_NO_SYMBOL   0xff

@@ -65,8 +65,8 @@ struct sl_runtime_options {
         uint64_t grace_ns;         /* at stop: how long accepted requests may go on */
         uint32_t compile_jobs;     /* models compiled at the same time; at least 1 */
         uint64_t compile_memory_bytes, compile_seconds; /* limits of one compilation; 0: the defaults */
-        uint64_t fuse_bytes;       /* that a merged plan of models which share workers may take beside theirs; 0: none is made */
-        const char *compile_program;                    /* NULL: /proc/self/exe */
+        uint64_t fuse_bytes;         /* that a merged plan of models which share workers may take beside theirs; 0: none is made */
+        const char *compile_program; /* NULL: /proc/self/exe */
         struct sl_compile_zygote *zygote;  /* forks compilers (compile_zygote.h); NULL: each is started. Outlives the runtime; the
                                               control  thread's */
         struct sl_decision_log *decisions; /* what enters and what is decided is written there, for tests; NULL: nowhere */

@@ -34,7 +34,8 @@ static int check_entry(const struct look *look)
         const struct sl_ensemble *ensemble = look->ensemble;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
 
-        if (entry->flags || entry->reserved0 || entry->reserved[0] || entry->reserved[1] || entry->priority >= SL_PRIORITIES)
+        if (entry->flags || entry->reserved0 || entry->reserved1[0] || entry->reserved1[1] || entry->reserved1[2] ||
+                entry->reserved2 || entry->priority >= SL_PRIORITIES)
                 return refuse(look, -EINVAL, SL_REASON_FIELDS, entry->priority, SL_PRIORITIES);
         if (entry->session)
                 return refuse(look, -ENOTSUP, SL_REASON_SESSION, entry->session, 0);

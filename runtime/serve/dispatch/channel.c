@@ -23,6 +23,11 @@ static size_t records(const struct sl_channel *channel)
         return (size_t)channel->shape.n_queues * channel->shape.depth;
 }
 
+static size_t wide_records(const struct sl_channel_shape *shape)
+{
+        return (size_t)shape->n_queues * SL_WIDE_SLOTS * SL_TENSORS_MAX;
+}
+
 uint64_t sl_channel_bytes(const struct sl_channel_shape *shape)
 {
         uint64_t per_record = sizeof(struct sl_request) + sizeof(struct sl_fault) +
@@ -32,7 +37,8 @@ uint64_t sl_channel_bytes(const struct sl_channel_shape *shape)
         if (sl_channel_offsets(shape, &offsets) < 0)
                 return 0;
         return sizeof(struct sl_channel) + shape->n_queues * sizeof(struct sl_queue) + offsets.request_bytes +
-               offsets.response_bytes + (uint64_t)shape->n_queues * shape->depth * per_record;
+               offsets.response_bytes + (uint64_t)shape->n_queues * shape->depth * per_record +
+               wide_records(shape) * (sizeof(struct sl_place) + sizeof(struct sl_made_output));
 }
 
 static int allocate_records(struct sl_channel *channel)
@@ -42,6 +48,10 @@ static int allocate_records(struct sl_channel *channel)
         channel->tensors = map_zeroed(records(channel) * channel->shape.tensors * sizeof(*channel->tensors));
         channel->made = map_zeroed(records(channel) * channel->shape.tensors * sizeof(*channel->made));
         channel->faults = map_zeroed(records(channel) * sizeof(*channel->faults));
+        channel->wide_tensors = map_zeroed(wide_records(&channel->shape) * sizeof(*channel->wide_tensors));
+        channel->wide_made = map_zeroed(wide_records(&channel->shape) * sizeof(*channel->wide_made));
+        if (!channel->wide_tensors || !channel->wide_made)
+                return -ENOMEM;
         return channel->queues && channel->requests && channel->tensors && channel->made && channel->faults ? 0 : -ENOMEM;
 }
 
@@ -83,8 +93,8 @@ static int make_segments(struct sl_channel *channel, const struct sl_channel_off
                 "starling-response", offsets->response_bytes, SL_SEAL_RESPONSE, &response_fd, &channel->response_map, error);
         if (r < 0)
                 return r;
-        sl_mapping_populate(&channel->request_map, 0, offsets->request_bytes);
-        sl_mapping_populate(&channel->response_map, 0, offsets->response_bytes);
+        sl_mapping_populate(&channel->request_map, 0, offsets->wide_descriptors);
+        sl_mapping_populate(&channel->response_map, 0, offsets->wide_outputs);
         write_header(channel->request_map.base, &channel->shape, offsets->request_bytes);
         write_header(channel->response_map.base, &channel->shape, offsets->response_bytes);
         *ret_request_fd = sl_take_fd(&request_fd);
@@ -139,6 +149,10 @@ struct sl_channel *sl_channel_free(struct sl_channel *channel)
                 munmap(channel->tensors, records(channel) * channel->shape.tensors * sizeof(*channel->tensors));
         if (channel->made)
                 munmap(channel->made, records(channel) * channel->shape.tensors * sizeof(*channel->made));
+        if (channel->wide_tensors)
+                munmap(channel->wide_tensors, wide_records(&channel->shape) * sizeof(*channel->wide_tensors));
+        if (channel->wide_made)
+                munmap(channel->wide_made, wide_records(&channel->shape) * sizeof(*channel->wide_made));
         if (channel->faults)
                 munmap(channel->faults, records(channel) * sizeof(*channel->faults));
         sl_cleanup_fd(&channel->socket);

@@ -75,8 +75,10 @@ struct sl_channel {
         struct sl_queue *queues; /* [shape.n_queues] */
         struct sl_request *requests;
         struct sl_place *tensors;
-        struct sl_made_output *made; /* as many as tensors */
-        struct sl_fault *faults;     /* one for each request */
+        struct sl_made_output *made;   /* as many as tensors */
+        struct sl_place *wide_tensors; /* [shape.n_queues][SL_WIDE_SLOTS][SL_TENSORS_MAX] */
+        struct sl_made_output *wide_made;
+        struct sl_fault *faults; /* one for each request */
 };
 
 /*

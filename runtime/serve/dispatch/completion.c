@@ -121,7 +121,7 @@ static void fill_outputs(const struct sl_request *request)
 {
         const struct sl_ensemble *ensemble = request->ensemble;
         const struct sl_queue *queue = request->queue;
-        struct sl_output *lines = &queue->map.outputs[(size_t)request->tag * queue->map.tensors];
+        struct sl_output *lines = sl_outputs_of(&queue->map, request->tag, ensemble->n_inputs + ensemble->assembly.n_outputs);
 
         for (uint32_t i = 0; i < ensemble->assembly.n_outputs; i++) {
                 const struct sl_served_port *port = &ensemble->assembly.outputs[i];

@@ -95,7 +95,7 @@ static int make_place(
 static void copy_descriptors(
         const struct sl_queue *queue, const struct sl_entry *entry, uint32_t n, struct sl_descriptor *ret_descriptors)
 {
-        const struct sl_descriptor *source = &queue->map.descriptors[(size_t)entry->tag * queue->map.tensors];
+        const struct sl_descriptor *source = sl_descriptors_of(&queue->map, entry->tag, n);
 
         for (uint32_t i = 0; i < n; i++)
                 sl_line_copy(&ret_descriptors[i], &source[i]);
@@ -125,6 +125,25 @@ static void set_ensemble(struct sl_request *request, struct sl_ensemble *ensembl
         request->work.outputs = request->work.inputs + ensemble->n_inputs;
 }
 
+/* What the request with this tag and so many tensors has of its channel's. */
+static size_t first_tensor(const struct sl_queue *queue, uint32_t tag, uint32_t n)
+{
+        size_t number = (size_t)(queue - queue->channel->queues);
+
+        return n <= queue->map.tensors ? (number * queue->map.depth + tag) * queue->map.tensors
+                                       : (number * SL_WIDE_SLOTS + tag) * SL_TENSORS_MAX;
+}
+
+static struct sl_place *tensors_of(const struct sl_queue *queue, uint32_t tag, uint32_t n)
+{
+        return (n <= queue->map.tensors ? queue->channel->tensors : queue->channel->wide_tensors) + first_tensor(queue, tag, n);
+}
+
+static struct sl_made_output *made_of(const struct sl_queue *queue, uint32_t tag, uint32_t n)
+{
+        return (n <= queue->map.tensors ? queue->channel->made : queue->channel->wide_made) + first_tensor(queue, tag, n);
+}
+
 static void fill_request(struct sl_request *request, struct sl_queue *queue, struct sl_ensemble *ensemble,
         const struct sl_entry *entry, struct sl_place *tensors, uint64_t now_ns, uint64_t *origins)
 {
@@ -140,7 +159,7 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
         };
         request->work = (struct sl_work){
                 .inputs = tensors,
-                .made = queue->channel->made + (tensors - queue->channel->tensors),
+                .made = made_of(queue, entry->tag, (uint32_t)entry->n_inputs + entry->n_outputs),
                 .deadline_ns = entry->deadline_ns,
                 .origin = sl_split_mix_next(origins),
                 .segments = SL_NO_SEGMENT,
@@ -260,9 +279,8 @@ static int accept_request(
         struct sl_channel *channel = queue->channel;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
         struct sl_ensemble *ensemble;
-        struct sl_place *tensors =
-                channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
         struct sl_shape_slot *slot = NULL;
+        struct sl_place *tensors;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
         uint64_t now = sl_pass_now(&d->pass);
         int r = find_ensemble(d, entry, &ensemble, &ret_refusal->reason);
@@ -271,8 +289,12 @@ static int accept_request(
                 r = check_quotas(d, channel, &ret_refusal->reason);
         if (r < 0)
                 return r;
-        if (n > queue->map.tensors)
+        if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->assembly.n_outputs)
+                return sl_refuse(
+                        &ret_refusal->reason, -EINVAL, SL_REASON_COUNTS, n, ensemble->n_inputs + ensemble->assembly.n_outputs);
+        if (!sl_tag_has_room(&queue->map, entry->tag, n))
                 return sl_refuse(&ret_refusal->reason, -EINVAL, SL_REASON_TENSORS, n, queue->map.tensors);
+        tensors = tensors_of(queue, entry->tag, n);
         copy_descriptors(queue, entry, n, descriptors);
         if (ensemble->shapes)
                 r = route(d, channel, entry, descriptors, now, &ensemble, &slot, ret_refusal);

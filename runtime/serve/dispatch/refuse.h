@@ -26,6 +26,6 @@ static inline int sl_refuse_tensor(struct sl_reason *reason, int status, enum sl
         uint32_t n_inputs, uint64_t got, uint64_t limit)
 {
         sl_refuse(reason, status, code, got, limit);
-        reason->tensor = (uint8_t)(tensor < n_inputs ? tensor : SL_REASON_OUTPUT | (tensor - n_inputs));
+        reason->tensor = (uint16_t)(tensor < n_inputs ? tensor : SL_REASON_OUTPUT | (tensor - n_inputs));
         return status;
 }

@@ -87,7 +87,7 @@ int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry
         for (uint32_t i = 0; i < open->n_inputs && r == 0; i++) {
                 r = read_input(&open->inputs[i].port, &descriptors[i], entry->samples, ret_sizes, ret_reason);
                 if (r < 0)
-                        ret_reason->tensor = (uint8_t)i;
+                        ret_reason->tensor = (uint16_t)i;
         }
         return r;
 }

@@ -146,11 +146,11 @@ static int run_open(const struct sl_job_run *run, const struct sl_batch *batch, 
 {
         const struct sl_plan_info *info = run->runner->info;
         struct sl_made_output *made = run->job->made;
-        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
+        struct sl_open_output open[SL_PLAN_PORTS_MAX];
         int r;
 
         for (uint32_t i = 0; i < info->n_outputs; i++)
-                open[i].capacity_bytes = made[i].capacity_bytes;
+                open[i] = (struct sl_open_output){.capacity_bytes = made[i].capacity_bytes};
         r = sl_instance_run_open(run->runner->instance, batch->samples, batch->inputs, batch->outputs, open, error);
         if (r == 0 || r == -EMSGSIZE)
                 note_made(info, made, open);

@@ -15,6 +15,7 @@ from world import RealRuntime
 
 F32, I64, BOOL = 1, 7, 9
 LONGEST = 1024  # bytes of a name
+WIDE = ("caches31", "caches66")  # with 125 and 265 tensors
 LENGTHS = (63, 64, 65, 127, 128, 129, LONGEST - 1, LONGEST)
 
 
@@ -293,6 +294,7 @@ class Models(unittest.TestCase):
             wide=wide(),
             squeezing=squeezing(),
             caches=caches(12),
+            **{name: caches(int(name.removeprefix("caches"))) for name in WIDE},
             fixed=fixed(),
             recurrent=recurrent(),
             repeated=repeated(),
@@ -381,18 +383,31 @@ class Models(unittest.TestCase):
             self.assertEqual(y.shape, (rows,) if rows > 1 else ())
             np.testing.assert_array_equal(y, x.sum(axis=1).reshape(y.shape))
 
+    def check_caches(self, answer, inputs):
+        self.assertEqual(len(answer), len(inputs) - 1)
+        for name, array in answer.items():
+            expected = np.concatenate([inputs[name.removesuffix("_out")], inputs["x"][:, None]], axis=1)
+            np.testing.assert_array_equal(array, expected)
+
+    def caches_of(self, client, model, samples, steps):
+        random = np.random.default_rng(samples)
+        inputs = {p.name: random.standard_normal((samples, steps, 4), np.float32) for p in client.model(model).inputs[1:]}
+        return dict(inputs, x=random.standard_normal((samples, 4), np.float32))
+
     def test_a_decoder_brings_and_gets_two_caches_a_layer(self):
-        with self.runtime.connect(tensors_per_request=64, queue_depth=4) as client:
-            for samples, steps in ((1, 3), (2, 5)):
-                random = np.random.default_rng(samples)
-                ports = client.model("caches").inputs
-                inputs = {p.name: random.standard_normal((samples, steps, 4), np.float32) for p in ports[1:]}
-                inputs["x"] = random.standard_normal((samples, 4), np.float32)
-                answer = client.infer("caches", inputs)
-                self.assertEqual(len(answer), 24)
-                for name, array in answer.items():
-                    expected = np.concatenate([inputs[name.removesuffix("_out")], inputs["x"][:, None]], axis=1)
-                    np.testing.assert_array_equal(array, expected)
+        for options in ({}, {"tensors_per_request": 64, "queue_depth": 4}):
+            with self.runtime.connect(**options) as client:
+                for model in ("caches", *WIDE):
+                    for samples, steps in ((1, 3), (2, 5)):
+                        inputs = self.caches_of(client, model, samples, steps)
+                        self.check_caches(client.infer(model, inputs), inputs)
+
+    def test_requests_with_many_tensors_wait_for_each_other(self):
+        with self.runtime.connect() as client:
+            given = [self.caches_of(client, WIDE[-1], samples, 3) for samples in range(1, 9)]
+            futures = [client.submit(WIDE[-1], inputs) for inputs in given]
+            for inputs, future in zip(given, futures):
+                self.check_caches(future.result(60), inputs)
 
     def test_names_of_any_length_are_whole_and_none_stands_for_another(self):
         a, b = np.float32([[1, 2], [3, 4]]), np.float32([[10, 20], [30, 50]])

@@ -48,7 +48,7 @@ Test(admission, takes_a_request_that_fits)
 /* Each row breaks one field of a good request. */
 #define REFUSALS(X)                                                                                                                \
         X(entry.flags = 2, EINVAL, FIELDS)                                                                                         \
-        X(entry.reserved[1] = 1, EINVAL, FIELDS)                                                                                   \
+        X(entry.reserved2 = 1, EINVAL, FIELDS)                                                                                     \
         X(entry.session = 1, ENOTSUP, SESSION)                                                                                     \
         X(entry.priority = SL_PRIORITIES, EINVAL, FIELDS)                                                                          \
         X(entry.n_inputs = 2, EINVAL, COUNTS)                                                                                      \
