@@ -13,7 +13,10 @@ struct sl_error {
         char text[SL_ERROR_TEXT_BYTES];
 };
 
-/* Fills @error (if not NULL) and returns -@code, so that a failing function ends with `return sl_error_set(...)`. */
+/*
+ * Fills @error (if not NULL) and returns -@code, so that a failing function ends with `return sl_error_set(...)`. Where the text does
+ * not fit, the longest of what stands in quotation marks is shortened first; then its end is cut.
+ */
 int sl_error_set(struct sl_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts more behind the text that is already there. */

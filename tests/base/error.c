@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 Test(error, a_failing_function_ends_with_the_text_and_the_negative_code)
@@ -41,4 +42,27 @@ Test(error, what_does_not_fit_is_cut_and_always_ends)
                 sl_error_set(&error, EIO, "%s", prefix);
                 cr_expect_leq(strnlen(error.text, sizeof(error.text)), SL_ERROR_TEXT_BYTES - 1);
         }
+}
+
+/* What is wrong with a thing is said, however long its name is. */
+Test(error, a_long_name_is_shortened_before_what_is_said_of_it)
+{
+        char name[1025], shown[64];
+        struct sl_error error;
+
+        memset(name, 'x', 1024);
+        name[1024] = 0;
+        cr_expect_eq(sl_error_set(&error, EINVAL, "model \"%s\": input \"%s\" has 3 samples, the limit is %d", "small", name, 2),
+                -EINVAL);
+        snprintf(shown, sizeof(shown), "\"%.48s...\" has", name);
+        cr_expect_not_null(strstr(error.text, shown), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "model \"small\""), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "has 3 samples, the limit is 2"), "%s", error.text);
+        memset(name + 46, '\xc3', 1);
+        for (int i = 47; i < 1023; i += 2)
+                memcpy(name + i, "\xbc\xc3", 2);
+        name[1023] = '\xbc';
+        sl_error_set(&error, EINVAL, "\"%s\" \"%s\" end", name, name);
+        cr_expect_not_null(strstr(error.text, "xx\xc3\xbc...\" \""), "cut between characters: %s", error.text);
+        cr_expect_not_null(strstr(error.text, "\" end"), "%s", error.text);
 }
