@@ -37,7 +37,7 @@ static double shrink(const struct unary *u, double x)
 {
         if (x < -u->lambd)
                 return x + u->bias;
-        return x > u->lambd ? x - u->bias : isnan(x) ? x : 0;
+        return x > u->lambd ? x - u->bias : 0;
 }
 
 /* The inverse functions, and those that only activations are made of. */
@@ -69,7 +69,7 @@ static double apply_rarer(const struct unary *u, double x)
         case SL_OP_MISH:
                 return x * tanh(softplus(x));
         case SL_OP_THRESHOLDED_RELU:
-                return x > u->alpha || isnan(x) ? x : 0;
+                return x > u->alpha ? x : 0;
         case SL_OP_SOFTSIGN:
                 return x / (1 + fabs(x));
         case SL_OP_SHRINK:

@@ -44,9 +44,7 @@ static inline float mish_of(float x)
 
 static inline float shrunk(float x, float threshold, float bias)
 {
-        float small = x == x ? 0.0f : x;
-
-        return x < -threshold ? x + bias : x > threshold ? x - bias : small;
+        return x < -threshold ? x + bias : x > threshold ? x - bias : 0.0f;
 }
 
 DEFINE_FLAT(relu, float, x < 0.0f ? 0.0f : x)
@@ -74,7 +72,7 @@ DEFINE_FLAT(logarithm, float, sl_log(x))
 DEFINE_FLAT(selu, float, x > 0.0f ? a * x : b * (sl_exp(x) - 1.0f))
 DEFINE_FLAT(celu, float, x > 0.0f ? x : a * (sl_exp(x / a) - 1.0f))
 DEFINE_FLAT(mish, float, mish_of(x))
-DEFINE_FLAT(thresholded_relu, float, x <= a ? 0.0f : x)
+DEFINE_FLAT(thresholded_relu, float, x > a ? x : 0.0f)
 DEFINE_FLAT(softsign, float, x / (1.0f + fabsf(x)))
 DEFINE_FLAT(shrink, float, shrunk(x, a, b))
 DEFINE_FLAT(invert, uint8_t, !x)

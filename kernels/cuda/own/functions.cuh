@@ -32,7 +32,7 @@ static __device__ float shrink(float x, float lambd, float bias)
 {
         if (x < -lambd)
                 return x + bias;
-        return x > lambd ? x - bias : isnan(x) ? x : 0;
+        return x > lambd ? x - bias : 0;
 }
 
 static __device__ float apply_inverse(const sl_own_step &s, float x)
@@ -67,7 +67,7 @@ static __device__ float apply_activation(const sl_own_step &s, float x)
         case SL_OWN_MISH:
                 return x * tanhf(softplus(x));
         case SL_OWN_THRESHOLDED_RELU:
-                return x > s.a || isnan(x) ? x : 0;
+                return x > s.a ? x : 0;
         case SL_OWN_SOFTSIGN:
                 return x / (1 + fabsf(x));
         case SL_OWN_SHRINK:
