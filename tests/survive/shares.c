@@ -247,7 +247,8 @@ static uint64_t refusals(const struct world *world, enum sl_refusal cause)
         struct sl_dispatcher_stats dispatcher;
         struct sl_stats_view *view;
 
-        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        /* Of another user's runtime, whose socket is in a folder of this test's: root believes no such page that it looks for. */
+        cr_assert_eq(sl_stats_open(world->name, SL_STATS_DIRECTORY, &view, NULL), 0);
         cr_assert_eq(sl_stats_read_dispatcher(view, 0, &dispatcher), 0);
         sl_stats_close(view);
         return sl_counter_read(&dispatcher.refusals[cause]);

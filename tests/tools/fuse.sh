@@ -114,14 +114,18 @@ refused() {
         "$starling" fuse "$@" >"$folder/out" 2>"$folder/err" || code=$?
         [ $code = "$wanted" ] || wrong "fuse $*: status $code"
         grep -q -- "$words" "$folder/err" || wrong "fuse $*: $(<"$folder/err")"
-        [ "$(wc -l <"$folder/err")" = 1 ] || wrong "fuse $*: more than a line"
+        [ "$(wc -l <"$folder/err")" = 1 ] || wrong "fuse $*: more than a line: $(<"$folder/err")"
 }
 
-refused 2 'usage: starling fuse'
+# Nothing said at all is answered with the usage, and where to read more.
+code=0
+"$starling" fuse >"$folder/out" 2>"$folder/err" || code=$?
+[[ $code = 2 && $(<"$folder/err") == 'usage: starling fuse '*$'\n`starling fuse --help` says more.' && $(wc -l <"$folder/err") = 2 ]] ||
+        wrong "fuse: status $code: $(<"$folder/err")"
 refused 2 '--lanes: "1" is' --lanes 1 "$folder/models"
 refused 2 '--seconds: "0" is' --seconds 0 "$folder/models"
 refused 2 'is not an option and its value' -O nothing "$folder/models"
 refused 1 'nowhere' "$folder/nowhere"
 mkdir "$folder/empty"
-refused 1 'no model in' "$folder/empty"
+refused 1 "$folder/empty: no NAME/VERSION/model.onnx and no NAME.onnx: it is empty" "$folder/empty"
 exit $status

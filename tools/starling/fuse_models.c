@@ -97,10 +97,37 @@ static int add(struct fuse_models *models, const struct fuse_search *search, con
         return set_options(search, &model->lowering, error);
 }
 
-static void note(void *unused, const char *text)
+/* What a scan says of a repository; the first is held back: where there is no model it is the reason. */
+struct remarks {
+        uint32_t n;
+        struct sl_error first;
+};
+
+static void print_first(const struct remarks *remarks)
 {
-        (void)unused;
+        if (remarks->n)
+                fprintf(stderr, "starling fuse: %s\n", remarks->first.text);
+}
+
+static void note(void *context, const char *text)
+{
+        struct remarks *remarks = context;
+
+        if (remarks->n++ == 0) {
+                (void)sl_error_set(&remarks->first, ENOENT, "%s", text);
+                return;
+        }
+        if (remarks->n == 2)
+                print_first(remarks);
         fprintf(stderr, "starling fuse: %s\n", text);
+}
+
+/* The only remark is the reason. */
+static int refuse_empty(const char *repository, const struct remarks *remarks, struct sl_error *error)
+{
+        if (remarks->n == 1)
+                return sl_error_set(error, ENOENT, "%s", remarks->first.text);
+        return sl_error_set(error, ENOENT, "no model in \"%s\"", repository);
 }
 
 /* @name: one model of the repository; NULL: all. */
@@ -114,14 +141,17 @@ static int add_repository(struct fuse_models *models, const struct fuse_search *
                 .n_models = name ? 1 : 0,
                 .defaults = &search->config->model_defaults};
         uint32_t n = 0, before = models->n;
-        int r = sl_repository_scan(&query, note, NULL, &scan, error);
+        struct remarks remarks = {.n = 0};
+        int r = sl_repository_scan(&query, note, &remarks, &scan, error);
         const struct sl_model_spec *specs = r == 0 ? sl_repository_specs(scan, &n) : NULL;
 
         for (uint32_t i = 0; i < n && r == 0; i++)
                 if (specs[i].path && !specs[i].refused)
                         r = add(models, search, specs[i].name, specs[i].path, &specs[i].lowering, error);
         if (r == 0 && models->n == before)
-                return sl_error_set(error, ENOENT, "no model in \"%s\"", repository);
+                return refuse_empty(repository, &remarks, error);
+        if (remarks.n == 1)
+                print_first(&remarks);
         return r;
 }
 

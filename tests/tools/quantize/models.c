@@ -97,7 +97,7 @@ static void write_branching(const char *folder)
         builder_free(other);
 }
 
-/* Ten products "p0", "p1", ... whose names are longer than a graph keeps, of two-byte characters. */
+/* Ten products "p0", "p1", ... whose names have 142 bytes, of two-byte characters. */
 static void write_named(const char *folder)
 {
         struct builder *b = builder_new_of_x(13, DIMS(-1, 4));

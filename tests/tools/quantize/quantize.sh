@@ -63,8 +63,8 @@ warned 'nothing is quantized: with --max-loss 0 all 2 products stay float32'
 # Names that there is no room for are left out whole.
 rm -f out.onnx
 quantize named --max-loss 0 || wrong "long names: $(<err)"
-tail=$(printf 'ä%.0s' {1..62})
-names=$(printf "p%d$tail," {0..7})…
+tail=$(printf 'ä%.0s' {1..70})
+names=$(printf "p%d$tail," {0..6})…
 [[ $(grep '^float_nodes' out) = "float_nodes       $names" ]] || wrong "long names: $(<out)"
 "$starling" inspect out.onnx >out 2>err
 grep -qxF "              float_nodes: $names" out || wrong "inspect, long names: $(<out)"
