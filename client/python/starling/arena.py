@@ -5,20 +5,31 @@ Every array that Client.empty() makes has a Block at the end of its chain of bas
 array, view or DLPack capsule over it is gone, and keeps the mapping alive until then, whether the client was closed meanwhile or not.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Tuple
+
 import numpy as np
 
 from . import form
 from .library import ALIGNMENT
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .annotations import Array, DType, Shape
+
+BFLOAT16: DType
+
 try:
-    import ml_dtypes
+    import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
 
     BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 except ImportError:  # bfloat16 then appears as the uint16 of its bits
     BFLOAT16 = np.dtype(np.uint16)
 
 # By the number in starling.h.
-DTYPES = {
+DTYPES: Dict[int, DType] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.uint8),
     3: np.dtype(np.int8),
@@ -35,32 +46,33 @@ DTYPES = {
 }
 
 
-def suits(dtype, number):
+def suits(dtype: DType, number: int) -> bool:
     """True when an array of `dtype` holds elements of type `number`: bfloat16 may come as uint16."""
     return dtype == DTYPES[number] or (number == 16 and dtype == np.uint16)
 
 
-def empty(core, shape, dtype):
+def empty(core: form.Core, shape: Shape, dtype: npt.DTypeLike) -> Array:
     """An array in the arena, its contents undefined."""
     dtype = np.dtype(dtype)
-    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-    if dtype.hasobject or any(n < 0 for n in shape):
-        raise ValueError(f"an array of shape {shape} and type {dtype} cannot lie in the arena")
+    dims: Tuple[Any, ...] = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
+    if dtype.hasobject or any(n < 0 for n in dims):
+        raise ValueError(f"an array of shape {dims} and type {dtype} cannot lie in the arena")
     n_bytes = dtype.itemsize
-    for n in shape:
+    for n in dims:
         n_bytes *= n
-    return form.Block(core, max(n_bytes, dtype.itemsize)).array(dtype, shape)
+    return form.Block(core, max(n_bytes, dtype.itemsize)).array(dtype, dims)
 
 
-def address_of(array):
-    return array.__array_interface__["data"][0]
+def address_of(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
-def lies_in(core, array):
+def lies_in(core: form.Core, array: Array) -> bool:
     """True when the runtime can use `array` where it is: in this client's arena, dense and aligned."""
     if not array.flags.c_contiguous or address_of(array) % ALIGNMENT:
         return False
-    base = array
+    base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
     return isinstance(base, form.Block) and base.core is core

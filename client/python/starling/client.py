@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client: see Client."""
 
+from __future__ import annotations
+
 import asyncio
 import atexit
 import ctypes
@@ -8,7 +10,7 @@ import errno
 import os
 import threading
 import weakref
-from collections import namedtuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Literal, NamedTuple, Optional, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
@@ -19,25 +21,49 @@ from .gate import Lease
 from .loops import LoopLine
 from .request import NoSamples, Selection, field, without_samples
 
-#: One line of a listing: `state` is "loading", "ready", "draining" or "failed".
-Entry = namedtuple("Entry", "name version state ensemble")
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .annotations import Array, DType, DTypeOf, Inputs, Outputs, Result, Scalar, Shape
+
+
+class Entry(NamedTuple):
+    """One line of a listing: `state` is "loading", "ready", "draining" or "failed"."""
+
+    name: str
+    version: int
+    state: str
+    ensemble: bool
+
+
+class Info(NamedTuple):
+    """What was granted and what is used, with the names of starling_client_describe(3)."""
+
+    client_id: int
+    queue_pairs: int
+    queue_depth: int
+    tensors_per_request: int
+    regions: int
+    arena_bytes: int
+    arena_used_bytes: int
+    arena_limit_bytes: int
 
 
 class Port:
     """An input or an output: `shape` has None where the size is free, and is None where its rank is not known; `batch_axis` is the axis
     that counts samples, or None. An `optional` input may be left out of a request, which takes the model's default then."""
 
-    def __init__(self, info):
-        self.name = info.name.decode()
-        self.number = info.dtype
-        self.dtype = arena.DTYPES[info.dtype]
-        self.shown = np.dtype(np.uint16) if self.dtype == arena.BFLOAT16 else self.dtype  # as what it is taken without a look in Python
+    def __init__(self, info: Any) -> None:
+        self.name: str = info.name.decode()
+        self.number: int = info.dtype
+        self.dtype: DType = arena.DTYPES[info.dtype]
+        self.shown: DType = np.dtype(np.uint16) if self.dtype == arena.BFLOAT16 else self.dtype  # as what it is taken without a look in Python
         free_rank = info.rank == 0 and info.dims[0] < 0
-        self.shape = None if free_rank else tuple(None if n < 0 else n for n in info.dims[: info.rank])
-        self.batch_axis = None if info.batch_axis < 0 else info.batch_axis
-        self.optional = bool(info.optional)
+        self.shape: Optional[Tuple[Optional[int], ...]] = None if free_rank else tuple(None if n < 0 else n for n in info.dims[: info.rank])
+        self.batch_axis: Optional[int] = None if info.batch_axis < 0 else info.batch_axis
+        self.optional: bool = bool(info.optional)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Port({self.name!r}, {self.dtype}, {self.shape})"
 
 
@@ -47,53 +73,56 @@ class Model(form.Handle):
     NOT_PICKLED = "it belongs to a client of this process; pass its name, and look it up there with model()"
     __reduce_ex__ = unpicklable
 
-    def __init__(self, core, handle):
+    def __init__(self, core: form.Core, handle: Optional[int]) -> None:
         info = library.load().model_describe(handle).contents
         self._core = core
         self._handle = handle
-        self.stale = False  # the runtime has said so of a request
-        self.name = info.name.decode()
-        self.version = info.version
-        self.ensemble = bool(info.ensemble)
-        self.samples_max = info.samples_max
-        self.segment_samples = info.segment_samples
-        self.inputs = [Port(info.inputs[i]) for i in range(info.n_inputs)]
-        self.outputs = [Port(info.outputs[i]) for i in range(info.n_outputs)]
+        self.stale: bool = False  # the runtime has said so of a request
+        self.name: str = info.name.decode()
+        self.version: int = info.version
+        self.ensemble: bool = bool(info.ensemble)
+        self.samples_max: int = info.samples_max
+        self.segment_samples: int = info.segment_samples
+        self.inputs: List[Port] = [Port(info.inputs[i]) for i in range(info.n_inputs)]
+        self.outputs: List[Port] = [Port(info.outputs[i]) for i in range(info.n_outputs)]
         self.bind(core, handle, self.name, self.inputs, self.outputs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Model({self.name!r}, inputs={self.inputs}, outputs={self.outputs})"
 
 
 #: Closed before the interpreter stops its background threads.
-_open_clients = weakref.WeakSet()
+_open_clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 
 @atexit.register
-def _close_all():
+def _close_all() -> None:
     for client in list(_open_clients):
         client.close()
 
 
-def _nanoseconds(seconds):
+def _nanoseconds(seconds: Optional[float]) -> int:
     return 0 if seconds is None else max(0, int(seconds * 1e9))
 
 
-def _bytes(text):
+def _bytes(text: Union[str, bytes, os.PathLike[str], None]) -> Optional[bytes]:
     return None if text is None else _without_nul(os.fsencode(text))
 
 
-def _name(text):
+def _name(text: str) -> bytes:
     if not isinstance(text, str):
         raise TypeError(f"a model is a name or a Model, got {type(text).__name__}")
     return _without_nul(text.encode())
 
 
-def _without_nul(text):
+def _without_nul(text: bytes) -> bytes:
     """C would read another text, up to it."""
     if b"\0" in text:
         raise ValueError(f"{text!r} has a NUL, which no name has")
     return text
+
+
+C = TypeVar("C", bound="Client")
 
 
 class Client:
@@ -118,16 +147,16 @@ class Client:
 
     def __init__(
         self,
-        runtime=None,
+        runtime: Union[str, bytes, os.PathLike[str], None] = None,
         *,
-        label=None,
-        role="client",
-        queue_pairs=0,
-        queue_depth=0,
-        tensors_per_request=0,
-        arena_bytes=0,
-        timeout=0,
-    ):
+        label: Optional[str] = None,
+        role: Literal["client", "reader", "admin"] = "client",
+        queue_pairs: int = 0,
+        queue_depth: int = 0,
+        tensors_per_request: int = 0,
+        arena_bytes: int = 0,
+        timeout: Optional[float] = 0,
+    ) -> None:
         self._library = library.load()
         self._pid = os.getpid()
         self._shown = f"{runtime or 'starling'!r}, role={role!r}"
@@ -150,28 +179,28 @@ class Client:
             raise connection_error_of(status, error.text.decode(errors="replace"))
         self._core = form.Core(self._library, handle.value)
         self._gate = form.Gate()
-        self._models = {}
+        self._models: Dict[Any, Model] = {}
         self._lines_max = self.info().queue_pairs
         self._pool = form.Pool(self._core, self._gate, self._lines_max, self._models)
         self._lock = threading.RLock()
         self._starting = threading.RLock()  # the reaper
         self._closing = threading.RLock()
-        self._retired = []
-        self._reaper = None
-        self._loops = weakref.WeakKeyDictionary()
+        self._retired: List[Model] = []
+        self._reaper: Optional[Reaper] = None
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopLine] = weakref.WeakKeyDictionary()
         self._closed = False
         self._ended = False
         _open_clients.add(self)
 
     # ---- lifetime ----
 
-    def _check(self):
+    def _check(self) -> None:
         if os.getpid() != self._pid:
             raise error_of(-errno.ECHILD, self._library.words(-errno.ECHILD))
         if self._closed:
             raise error_of(-errno.EPIPE, CLOSED)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the connection. What is in flight ends as cancelled; arrays stay what they are as long as anybody holds them."""
         if os.getpid() != self._pid:
             self._closed = True
@@ -186,14 +215,14 @@ class Client:
         with self._closing:
             self._close()
 
-    def _close(self):
+    def _close(self) -> None:
         """Each step can be taken twice: a handler of a signal may raise, and close() be called again."""
         if not self._ended:
             self._closed = True
             self._end()
             self._ended = True
 
-    def _end(self):
+    def _end(self) -> None:
         with self._lock:
             reaper, loops = self._reaper, list(self._loops.items())
         if reaper:
@@ -206,20 +235,20 @@ class Client:
                 loop.call_soon_threadsafe(line.end)
         self._gate.alone(lambda: self._library.disconnect(self._core.handle))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Client({self._shown}{', closed' if self._closed else ''})"
 
-    def __enter__(self):
+    def __enter__(self: C) -> C:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if not getattr(self, "_ended", True) and self._pid == os.getpid():
             self.close()
 
-    def reconnect(self, timeout=0):
+    def reconnect(self, timeout: Optional[float] = 0) -> None:
         """Attaches to the runtime again after RuntimeGone. Arrays stay where they are; requests in flight raise RuntimeGone."""
         self._check()
         error = library.Error()
@@ -237,17 +266,17 @@ class Client:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(line.reap)
 
-    def info(self):
+    def info(self) -> Info:
         """What was granted and what is used, with the names of starling_client_describe(3)."""
         info = library.ClientInfo()
         status = self._library.client_describe(self._core.handle, ctypes.byref(info))
         if status < 0:
             raise error_of(status, self._library.words(status))
-        return namedtuple("Info", [name for name, _ in info._fields_])(*(getattr(info, name) for name, _ in info._fields_))
+        return Info(*(getattr(info, name) for name in Info._fields))
 
     # ---- models ----
 
-    def models(self):
+    def models(self) -> List[Entry]:
         """What the runtime serves, as a list of Entry."""
         self._check()
         entries = (library.ModelEntry * 256)()
@@ -258,7 +287,7 @@ class Client:
             for e in entries[: min(n, len(entries))]
         ]
 
-    def model(self, name):
+    def model(self, name: str) -> Model:
         """Looks a model up; the answer is kept until it turns out to be stale."""
         self._check()
         with self._lock:
@@ -278,13 +307,31 @@ class Client:
 
     # ---- arrays ----
 
-    def empty(self, shape, dtype=np.float32):
+    @overload
+    def empty(self, shape: Shape) -> npt.NDArray[np.float32]: ...
+
+    @overload
+    def empty(self, shape: Shape, dtype: DTypeOf[Scalar]) -> npt.NDArray[Scalar]: ...
+
+    @overload
+    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> Array: ...
+
+    def empty(self, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Array:
         """An array that lies in the arena, contents undefined. Its memory goes back when the last view of it is gone."""
         self._check()
         with self._gate:
             return arena.empty(self._core, shape, dtype)
 
-    def array(self, values, dtype=None):
+    @overload
+    def array(self, values: npt.NDArray[Scalar], dtype: None = None) -> npt.NDArray[Scalar]: ...
+
+    @overload
+    def array(self, values: npt.ArrayLike, dtype: DTypeOf[Scalar]) -> npt.NDArray[Scalar]: ...
+
+    @overload
+    def array(self, values: npt.ArrayLike, dtype: Optional[npt.DTypeLike] = None) -> Array: ...
+
+    def array(self, values: npt.ArrayLike, dtype: Optional[npt.DTypeLike] = None) -> Array:
         """A copy of `values` in the arena."""
         values = np.asarray(values, dtype)
         array = self.empty(values.shape, values.dtype)
@@ -293,14 +340,25 @@ class Client:
 
     # ---- inference ----
 
-    def _call(self, model, inputs, outputs, timeout, priority, session):
+    def _call(
+        self, model: Union[str, Model], inputs: Any, outputs: Any, timeout: Optional[float], priority: int, session: int
+    ) -> form.Call:
         self._check()
         if not isinstance(model, Model):
             model = self.model(model)
         with self._gate:
             return form.Call(self._core, model, inputs, outputs, timeout, priority, session)
 
-    def infer(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
+    def infer(
+        self,
+        model: Union[str, Model],
+        inputs: Inputs,
+        *,
+        outputs: Optional[Outputs] = None,
+        timeout: Optional[float] = None,
+        priority: int = 0,
+        session: int = 0,
+    ) -> Result:
         """Runs one request and waits for it.
 
         model     a name or a Model
@@ -319,7 +377,9 @@ class Client:
             return self._selection(model, outputs).of(self._infer(model, inputs, None, timeout, priority, session))
         return self._infer(model, inputs, outputs, timeout, priority, session)
 
-    def _infer(self, model, inputs, outputs, timeout, priority, session):
+    def _infer(
+        self, model: Union[str, Model], inputs: Any, outputs: Any, timeout: Optional[float], priority: int, session: int
+    ) -> Result:
         try:
             if self._reaper and self._lines_max == 1:
                 return self._reaper.infer(self._call(model, inputs, outputs, timeout, priority, session))
@@ -327,16 +387,25 @@ class Client:
         except NoSamples:
             return self._without_samples(model, inputs, outputs)
 
-    def _selection(self, model, names):
+    def _selection(self, model: Union[str, Model], names: Any) -> Selection:
         self._check()
         return Selection(model if isinstance(model, Model) else self.model(model), names)
 
-    def _without_samples(self, model, inputs, outputs):
+    def _without_samples(self, model: Union[str, Model], inputs: Any, outputs: Any) -> Result:
         model = model if isinstance(model, Model) else self.model(model)
         with self._gate:
             return without_samples(self._core, model, inputs, outputs)
 
-    def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
+    def submit(
+        self,
+        model: Union[str, Model],
+        inputs: Inputs,
+        *,
+        outputs: Optional[Outputs] = None,
+        timeout: Optional[float] = None,
+        priority: int = 0,
+        session: int = 0,
+    ) -> Future:
         """As infer(), but returns a Future at once; waits only while the queue pair is full."""
         selection = None
         if outputs is not None and Selection.is_one(outputs):
@@ -345,9 +414,10 @@ class Client:
             call = self._call(model, inputs, outputs, timeout, priority, session)
         except NoSamples:
             return Future.of_no_samples(self._without_samples(model, inputs, outputs), selection)
-        return (self._reaper or self._start_reaper()).submit(call, selection=selection)
+        reaper: Reaper = self._reaper or self._start_reaper()
+        return reaper.submit(call, selection=selection)
 
-    def _start_reaper(self):
+    def _start_reaper(self) -> Any:
         with self._starting:
             if self._reaper is None:
                 self._retire_loops()
@@ -361,9 +431,19 @@ class Client:
                 finally:
                     if self._reaper is None or self._reaper.lease is not lease:
                         self._pool.give_back(lease)
-            return self._reaper
+            reaper: Any = self._reaper  # which there is now
+            return reaper
 
-    async def infer_async(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
+    async def infer_async(
+        self,
+        model: Union[str, Model],
+        inputs: Inputs,
+        *,
+        outputs: Optional[Outputs] = None,
+        timeout: Optional[float] = None,
+        priority: int = 0,
+        session: int = 0,
+    ) -> Result:
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
         if outputs is not None and Selection.is_one(outputs):
             selection = self._selection(model, outputs)
@@ -384,7 +464,7 @@ class Client:
                 if not call.grow(error):
                     raise
 
-    def _line_of(self, loop):
+    def _line_of(self, loop: asyncio.AbstractEventLoop) -> LoopLine:
         with self._lock:
             self._check()
             line = self._loops.get(loop)
@@ -393,7 +473,7 @@ class Client:
             line.open()
             return line
 
-    def _retire_loops(self):
+    def _retire_loops(self) -> None:
         """Those that were closed with requests in flight leave their queue pairs to others."""
         with self._lock:
             for loop, line in list(self._loops.items()):
@@ -401,13 +481,13 @@ class Client:
                     line.retire()
                     self._loops.pop(loop, None)
 
-    def _drop_loop(self, loop):
+    def _drop_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
             self._loops.pop(loop, None)
 
     # ---- administration ----
 
-    def _administer(self, call, *arguments):
+    def _administer(self, call: Callable[..., int], *arguments: Any) -> None:
         self._check()
         error = library.Error()
         with self._gate:
@@ -415,19 +495,19 @@ class Client:
         if status < 0:
             raise error_of(status, error.text.decode(errors="replace"))
 
-    def load(self, model):
+    def load(self, model: str) -> None:
         """Loads a model of the repository; needs the role "admin". Returns when it serves."""
         self._administer(self._library.admin_load, _name(model))
 
-    def unload(self, model):
+    def unload(self, model: str) -> None:
         """Ends a model, after its requests in flight."""
         self._administer(self._library.admin_unload, _name(model))
 
-    def reload(self, model):
+    def reload(self, model: str) -> None:
         """Puts the newest version in the place of the one that serves."""
         self._administer(self._library.admin_reload, _name(model))
 
-    def apply(self, allotments):
+    def apply(self, allotments: Optional[Iterable[Tuple[str, str, int]]]) -> None:
         """Changes the workers of models while they serve: a (model, device, batch) for each, device "cpu", "cpu:2" or "cpu:0-1+4",
         or of a model whose device is a GPU "gpu:1" or "gpu:1/50%".
 

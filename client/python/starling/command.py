@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `starling` command of a wheel: the program that lies beside this file."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import NoReturn
 
 
-def main():
+def main() -> NoReturn:
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "starling")
     try:
         os.execv(program, ["starling", *sys.argv[1:]])

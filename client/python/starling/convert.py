@@ -2,14 +2,21 @@
 """Values as arrays of the type that an input wants: what converts without a change of kind is converted, as NumPy's "same_kind" says,
 and what does not fit is refused with the call that would do it. Python's own numbers, and lists of them, have no width."""
 
+from __future__ import annotations
+
 import errno
 import sys
 import warnings
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
 from . import arena
 from .errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from .annotations import Array, DType
+    from .client import Port
 
 _HOSTS = (1, 3, 11, 13)  # DLPack devices whose memory the host reads: CPU, and what CUDA and ROCm call pinned or managed
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
@@ -19,15 +26,15 @@ _BFLOAT16 = 16  # by the number in starling.h
 class _Bits:
     """bfloat16 of a package that NumPy does not know, as the uint16 of its bits."""
 
-    def __init__(self, bits):
+    def __init__(self, bits: Array) -> None:
         self.bits = bits
 
 
-def _refuse(where, text):
+def _refuse(where: str, text: str) -> NoReturn:
     raise InvalidRequest(-errno.EINVAL, f"{where} {text}")
 
 
-def _torch_bfloat16(value):
+def _torch_bfloat16(value: Any) -> Optional[_Bits]:
     """The bits of a tensor, without torch where it is not loaded already."""
     torch = sys.modules.get("torch")
     if torch is None or getattr(value, "dtype", None) is not getattr(torch, "bfloat16", ()):
@@ -35,7 +42,7 @@ def _torch_bfloat16(value):
     return _Bits(np.from_dlpack(value.detach().view(torch.int16)).view(np.uint16))
 
 
-def _from_dlpack(value, where):
+def _from_dlpack(value: Any, where: str) -> Union[Array, _Bits, None]:
     """Shares the memory of what is not NumPy's."""
     device, number = map(int, value.__dlpack_device__())
     if device not in _HOSTS:
@@ -52,11 +59,11 @@ def _from_dlpack(value, where):
     _refuse(where, f"cannot be read through DLPack: {words}; x.detach() of what needs gradients, x.float() of a type that NumPy lacks")
 
 
-def _is_weak(value):
+def _is_weak(value: object) -> bool:
     return isinstance(value, (int, float, list, tuple)) and not isinstance(value, np.generic)
 
 
-def _array_of(value, where):
+def _array_of(value: Any, where: str) -> Union[Array, _Bits]:
     if isinstance(value, np.ndarray):
         return value
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
@@ -70,7 +77,7 @@ def _array_of(value, where):
     _refuse(where, f"is no array: {words}")
 
 
-def _as_bfloat16(array):
+def _as_bfloat16(array: Array) -> Array:
     """Rounded to the nearest, ties to even; NaN stays one."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
     with np.errstate(over="ignore"):
@@ -78,19 +85,19 @@ def _as_bfloat16(array):
     return np.where(np.isnan(array), np.uint16(0x7FC0), rounded).astype(np.uint16).view(arena.BFLOAT16)
 
 
-def _of_bits(bits):
+def _of_bits(bits: Array) -> Array:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-def _name(port):
+def _name(port: Port) -> str:
     return "bfloat16" if port.number == _BFLOAT16 else str(port.dtype)
 
 
-def _call_for(port):
+def _call_for(port: Port) -> str:
     return "x.astype(np.float32)" if port.number == _BFLOAT16 else f"x.astype(np.{np.dtype(port.dtype).name.replace('bool', 'bool_')})"
 
 
-def _may(array, dtype, weak):
+def _may(array: Array, dtype: DType, weak: bool) -> bool:
     if array.size == 0 and weak:
         return True
     if weak and array.dtype.kind in "iu" and dtype.kind in "iuf":
@@ -98,7 +105,7 @@ def _may(array, dtype, weak):
     return np.can_cast(array.dtype, dtype, "same_kind")
 
 
-def _check_range(array, dtype, where):
+def _check_range(array: Array, dtype: DType, where: str) -> None:
     """Integers that another width would make other numbers."""
     if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.size == 0:
         return
@@ -108,7 +115,7 @@ def _check_range(array, dtype, where):
             _refuse(where, f"has the value {value}, {dtype} goes from {limits.min} to {limits.max}")
 
 
-def as_type(port, value, where):
+def as_type(port: Port, value: Any, where: str) -> Array:
     """`value` as an array of the type of `port`; the same one where it is one already."""
     array = _array_of(value, where)
     if isinstance(array, _Bits):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong, one class for each cause; `status` is the negative errno value of starling.h."""
 
+from __future__ import annotations
+
 import errno
+from typing import Any, Dict, NoReturn, SupportsIndex, Tuple, Type
 
 CLOSED = "the client is closed"
 
@@ -11,12 +14,12 @@ _STOPPING = 2  # among the codes of reasons: the runtime is stopping
 class StarlingError(Exception):
     """Any failure that the library or the runtime reports."""
 
-    def __init__(self, status, text, bytes_needed=0):
+    def __init__(self, status: int, text: str, bytes_needed: int = 0) -> None:
         super().__init__(text)
         self.status = status
         self.bytes_needed = bytes_needed
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.status, str(self), self.bytes_needed)  # to other processes, and back
 
 
@@ -76,7 +79,7 @@ class Forked(StarlingError):
     """The client was made by the parent of this process: make one here."""
 
 
-_CLASSES = {
+_CLASSES: Dict[int, Type[StarlingError]] = {
     errno.EINVAL: InvalidRequest,
     errno.E2BIG: InvalidRequest,
     errno.ERANGE: InvalidRequest,
@@ -99,22 +102,22 @@ _CLASSES = {
 }
 
 
-def status_of(status, code):
+def status_of(status: int, code: int) -> int:
     """Of a completion, with the code of its reason: what ends with the runtime is told from what its client cancelled."""
     return -errno.ESHUTDOWN if status == -errno.ECANCELED and code == _STOPPING else status
 
 
-def error_of(status, text, bytes_needed=0):
+def error_of(status: int, text: str, bytes_needed: int = 0) -> StarlingError:
     """The exception for a negative status."""
     return _CLASSES.get(-status, StarlingError)(status, text, bytes_needed)
 
 
-def connection_error_of(status, text):
+def connection_error_of(status: int, text: str) -> StarlingError:
     """Of what attaches to a runtime."""
     error = NoRuntime if -status in (errno.ENOENT, errno.ECONNREFUSED) else _CLASSES.get(-status, StarlingError)
     return error(status, text)
 
 
-def unpicklable(self, _):
+def unpicklable(self: Any, _: SupportsIndex) -> NoReturn:
     """__reduce_ex__ of what belongs to this process."""
     raise TypeError(f"a {type(self).__name__} cannot be pickled: {type(self).NOT_PICKLED}")

@@ -5,11 +5,15 @@ $STARLING_PYTHON says which: "native" (fails without the extension), "ctypes", o
 interpreter can load. Both have the classes below, with the same methods, results and errors.
 """
 
+from __future__ import annotations
+
 import importlib.machinery
 import importlib.util
 import os
 import sys
 import sysconfig
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 from . import library
 
@@ -17,7 +21,7 @@ _FILE = "_native.abi3.so"
 _CHOICES = ("native", "ctypes")
 
 
-def _why_not():
+def _why_not() -> Optional[str]:
     """Why this interpreter cannot load the extension, or None."""
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} has no stable ABI of CPython"
@@ -28,25 +32,26 @@ def _why_not():
     return None
 
 
-def _candidates():
+def _candidates() -> Iterator[str]:
     yield os.path.join(os.path.dirname(os.path.abspath(__file__)), _FILE)
     beside = os.path.dirname(library.find())  # of a build tree
     if beside:
         yield os.path.join(beside, "python", "starling", _FILE)
 
 
-def _load():
+def _load() -> ModuleType:
     path = next(filter(os.path.exists, _candidates()), None)
     if path is None:
         raise ImportError(f"there is no {_FILE} in this installation")
-    name = __package__ + "._native"
+    name = f"{__package__}._native"
     loader = importlib.machinery.ExtensionFileLoader(name, path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(name, path, loader=loader))
+    spec: Any = importlib.util.spec_from_file_location(name, path, loader=loader)
+    module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 
 
-def _choose():
+def _choose() -> Tuple[Optional[ModuleType], Optional[str]]:
     """The extension, or None and why not."""
     wanted = os.environ.get("STARLING_PYTHON")
     if wanted and wanted not in _CHOICES:
@@ -70,12 +75,14 @@ _native, REASON = _choose()
 #: Which it is: "native" or "ctypes".
 NAME = "native" if _native else "ctypes"
 
-if _native:
+if not TYPE_CHECKING and _native:  # whose classes are taken for the same
     Block, Call, Core, Gate, Handle, Pool = (
         getattr(_native, name) for name in ("Block", "Call", "Core", "Gate", "Handle", "Pool")
     )
 else:
-    from .block import Block, Core  # noqa: F401
-    from .call import Call, Handle  # noqa: F401
-    from .gate import Gate  # noqa: F401
-    from .line import Pool  # noqa: F401
+    from .block import Block as Block
+    from .block import Core as Core
+    from .call import Call as Call
+    from .call import Handle as Handle
+    from .gate import Gate as Gate
+    from .line import Pool as Pool

@@ -8,6 +8,8 @@ callbacks, and event loops, submit while the line is full goes when there is roo
 A handler of a signal may raise anywhere in submit(): whatever the reaper has to know it knows before the request is in flight. See gate.py.
 """
 
+from __future__ import annotations
+
 import _thread
 import asyncio
 import collections
@@ -16,10 +18,22 @@ import errno
 import os
 import select
 import threading
+from typing import TYPE_CHECKING, Any, Deque, List, Optional, Set, Tuple
 
 from .errors import CLOSED, Busy, Cancelled, RuntimeGone, StarlingError, TooSmall, error_of, unpicklable
-from .gate import Bell, Condition
-from .request import Times
+from .gate import Bell, Condition, Gate, Lease
+from .request import Selection, Times
+
+if TYPE_CHECKING:
+    from .annotations import Result
+    from .call import Call
+    from .library import Completion
+    from .line import Landed, Pool
+
+    Outcome = Tuple[Result, Optional[BaseException]]
+    Base = concurrent.futures.Future[Result]
+else:
+    Base = concurrent.futures.Future
 
 _WAIT_SLICE_S = 0.1
 _CLOSE_SLICE_NS = 100_000_000
@@ -33,13 +47,13 @@ class _NothingToCompute:
     model = None
 
 
-class Future(concurrent.futures.Future):
+class Future(Base):
     """The result of Client.submit(). `times` is set when it is done."""
 
     NOT_PICKLED = "its request belongs to a client of this process"
     __reduce_ex__ = unpicklable
 
-    def __init__(self, reaper, call, selection=None):
+    def __init__(self, reaper: Any, call: Any, selection: Optional[Selection] = None) -> None:
         super().__init__()
         self._condition.__class__ = Condition
         self._settled = Bell()
@@ -48,17 +62,17 @@ class Future(concurrent.futures.Future):
         self._selection = selection
 
     @classmethod
-    def of_no_samples(cls, result, selection):
+    def of_no_samples(cls, result: Result, selection: Optional[Selection]) -> Future:
         """One that is done."""
         future = cls(None, _NothingToCompute)
         future.set_result(result if selection is None else selection.of(result))
         return future
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         name = self._call.model.name if self._call.model else ""
         return f'<Future of "{name}": {self._state.lower().replace("_and_notified", "")}>'
 
-    def _wait(self, timeout):
+    def _wait(self, timeout: Optional[float]) -> None:
         """Until it is done or the time is over, without the lock that the reaper needs."""
         if self.done():
             return
@@ -69,27 +83,28 @@ class Future(concurrent.futures.Future):
         finally:
             self._settled.forget(baton)
 
-    def result(self, timeout=None):
+    def result(self, timeout: Optional[float] = None) -> Result:
         """The outputs, as infer() returns them; raises what infer() raises, CancelledError, or TimeoutError after `timeout` seconds."""
         self._wait(timeout)
         return super().result(0)
 
-    def exception(self, timeout=None):
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """What result() would raise, or None."""
         self._wait(timeout)
         return super().exception(0)
 
     @property
-    def times(self):
+    def times(self) -> Optional[Times]:
         """starling.request.Times of the request, None before it is done."""
-        return self._call.times
+        times: Optional[Times] = self._call.times
+        return times
 
-    def cancel(self):
+    def cancel(self) -> bool:
         """Asks the runtime to end the request early. It is done when its completion comes, mostly as CancelledError; a result that was
         faster stays a result. Returns False when it is done already."""
-        return not self.done() and self._reaper.cancel(self._call)
+        return not self.done() and bool(self._reaper.cancel(self._call))
 
-    def _outcome(self, completion):
+    def _outcome(self, completion: Completion) -> Outcome:
         """What _settle() takes, read while the completion is valid."""
         try:
             result = self._call.result(completion)
@@ -97,7 +112,7 @@ class Future(concurrent.futures.Future):
         except Exception as error:
             return None, error
 
-    def _settle(self, result, error):
+    def _settle(self, result: Result, error: Optional[BaseException]) -> None:
         """Runs the callbacks of the application: no lock is held. Again where a handler of a signal has raised before it was settled."""
         try:
             if error is None:
@@ -114,7 +129,7 @@ class Future(concurrent.futures.Future):
 
 
 class Reaper:
-    def __init__(self, pool, gate, lease):
+    def __init__(self, pool: Pool, gate: Gate, lease: Lease) -> None:
         self._pool = pool
         self._gate = gate
         self.lease = lease
@@ -124,26 +139,26 @@ class Reaper:
         self._stopping = False
         self._ended = False
         self._watching = False  # the line's descriptor, or will before it sleeps
-        self._landed = []  # of the line, not looked at yet
-        self._unsettled = set()
-        self._later = collections.deque()  # (call, future) of who does not wait and the line had no room for
+        self._landed: List[Landed] = []  # of the line, not looked at yet
+        self._unsettled: Set[Future] = set()
+        self._later: Deque[Tuple[Optional[Call], Future]] = collections.deque()  # of who does not wait and the line had no room for
         with gate:
             self._fd = self._line.fd()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         os.set_blocking(self._wake_read, False)
         self._running = _thread.allocate_lock()  # held by the thread
-        self._thread = None
+        self._thread: Optional[int] = None
 
-    def start(self):
+    def start(self) -> None:
         """Its thread, unless there is one: of several that were started all but the first end at once."""
         if not self._running.locked():
             _thread.start_new_thread(self._run, ())  # a threading.Thread whose start() is interrupted may never begin
 
-    def is_own_thread(self):
+    def is_own_thread(self) -> bool:
         return threading.get_ident() == self._thread
 
-    def _submit(self, call, future, wait):
+    def _submit(self, call: Call, future: Future, wait: bool) -> bool:
         """False when there is no room, and the caller waits for it. With the lock."""
         if not self._watching:
             self._ring()
@@ -161,14 +176,14 @@ class Reaper:
             self._later.append((call, future))
         return not wait
 
-    def _try_to_submit(self, call, future, wait):
+    def _try_to_submit(self, call: Call, future: Future, wait: bool) -> bool:
         with self._lock, self._gate:
             if self._stopping:
                 raise error_of(-errno.EPIPE, CLOSED)
             self.start()
             return self._submit(call, future, wait)
 
-    def submit(self, call, wait=True, selection=None):
+    def submit(self, call: Call, wait: bool = True, selection: Optional[Selection] = None) -> Future:
         """Waits while the queue pair is full, unless told not to; a callback does not."""
         future = Future(self, call, selection)
         wait = wait and not self.is_own_thread()
@@ -186,7 +201,7 @@ class Reaper:
             raise
         return future
 
-    def infer(self, call):
+    def infer(self, call: Call) -> Result:
         """For who waits, where no other line is to be had."""
         if self.is_own_thread():
             words = "a callback of a future cannot wait for an answer: the client has one queue pair, and that is the future's"
@@ -200,16 +215,16 @@ class Reaper:
             future.cancel()
             raise
 
-    async def infer_async(self, call):
+    async def infer_async(self, call: Call) -> Result:
         """For an event loop, likewise."""
         loop = asyncio.get_running_loop()
         future, done = self.submit(call, wait=False), loop.create_future()
 
-        def settle():
+        def settle() -> None:
             if not done.done():
                 done.set_result(None)
 
-        def tell(_):
+        def tell(_: object) -> None:
             try:
                 loop.call_soon_threadsafe(settle)
             except RuntimeError:
@@ -226,7 +241,7 @@ class Reaper:
         except concurrent.futures.CancelledError:
             raise error_of(-errno.ECANCELED, "the client was closed") from None
 
-    def cancel(self, call):
+    def cancel(self, call: Call) -> bool:
         with self._lock, self._gate:
             for waiting in self._later:
                 if waiting[0] is call:
@@ -234,24 +249,24 @@ class Reaper:
                     self._later.remove(waiting)
                     self._ring()
                     return True
-            return self._line.cancel(call)
+            return bool(self._line.cancel(call))
 
-    def wake(self):
+    def wake(self) -> None:
         with self._lock:
             if not self._stopping:
                 self._ring()
 
-    def _ring(self):
+    def _ring(self) -> None:
         """With the lock: close() ends the pipe."""
         try:
             os.write(self._wake_write, b"x")
         except BlockingIOError:
             pass  # full of wake-ups already
 
-    def _outcomes(self):
+    def _outcomes(self) -> List[Tuple[Future, Outcome]]:
         """What has become of each call that has landed; one whose outputs lacked room goes again with as much as they want. Of what
         infer() gave up before the line was borrowed nobody asks."""
-        outcomes = []
+        outcomes: List[Tuple[Future, Outcome]] = []
         for call, future, completion in self._landed:
             if future not in self._unsettled:
                 continue
@@ -267,9 +282,9 @@ class Reaper:
         self._landed.clear()
         return outcomes
 
-    def _submit_later(self):
+    def _submit_later(self) -> List[Tuple[Future, Outcome]]:
         """What callbacks and event loops have submitted, as far as there is room. Outcomes of what was cancelled before, or is refused."""
-        outcomes = []
+        outcomes: List[Tuple[Future, Outcome]] = []
         while self._later and not self._stopping:
             call, future = self._later[0]
             try:
@@ -285,7 +300,7 @@ class Reaper:
             self._later.popleft()
         return outcomes
 
-    def _poll(self):
+    def _poll(self) -> Tuple[Optional[List[Tuple[Future, Outcome]]], bool]:
         """Outcomes of what has completed; when there are none, whether the descriptor is to be waited for."""
         with self._lock, self._gate:
             self._line.poll(self._landed)
@@ -300,14 +315,14 @@ class Reaper:
                 return None, False
             return ([], False) if not self._line.arm() else (None, True)
 
-    def _settle_all(self, outcomes):
+    def _settle_all(self, outcomes: List[Tuple[Future, Outcome]]) -> None:
         """Callbacks of the application run: no lock is held."""
         for future, outcome in outcomes:
             if future in self._unsettled:
                 future._settle(*outcome)
             self._unsettled.discard(future)
 
-    def _reap(self):
+    def _reap(self) -> bool:
         """Settles what has completed. True when the descriptor is to be waited for."""
         while True:
             outcomes, waits = self._poll()
@@ -317,7 +332,7 @@ class Reaper:
             if self._stopping:
                 return False
 
-    def _sleep(self, with_line):
+    def _sleep(self, with_line: bool) -> None:
         poller = select.poll()
         poller.register(self._wake_read, select.POLLIN)
         if with_line:
@@ -325,7 +340,7 @@ class Reaper:
         if any(fd == self._wake_read for fd, _ in poller.poll()):
             os.read(self._wake_read, 4096)
 
-    def _run(self):
+    def _run(self) -> None:
         if not self._running.acquire(blocking=False):
             return
         try:
@@ -338,7 +353,7 @@ class Reaper:
             self._thread = None
             self._running.release()
 
-    def _settle_flying(self):
+    def _settle_flying(self) -> None:
         """What is in flight ends as cancelled, after the runtime has let go of it."""
         with self._gate:
             self._line.cancel_all()
@@ -353,7 +368,7 @@ class Reaper:
         error = error_of(-errno.ECANCELED, "the client was closed, and the runtime did not answer")
         self._settle_all([(future, (None, error)) for future in list(self._unsettled)])
 
-    def close(self):
+    def close(self) -> None:
         """Ends the thread, and what is in flight. May be interrupted, and called again then."""
         self._stopping = True
         with self._lock:

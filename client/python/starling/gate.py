@@ -6,11 +6,16 @@ C: `with` over one of the interpreter's own locks, whose __enter__ and __exit__ 
 a deque; one assignment. What is left behind all the same is found by who comes next: waits are in slices, and a lease ends with its owner.
 """
 
+from __future__ import annotations
+
 import _thread
 import collections
 import operator
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, Callable, Deque, List, Optional, TypeVar
+
+T = TypeVar("T")
 
 _AT_ONCE = 8  # locks that a frame of _hold() takes
 
@@ -21,13 +26,13 @@ class Gate:
     Each thread has a lock of its own for being inside, and whoever wants to be alone takes all of them.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._turn = threading.RLock()  # of who is alone, and of who makes its lock
         self._own = threading.local()
-        self._locks = weakref.WeakSet()
+        self._locks: weakref.WeakSet[Any] = weakref.WeakSet()
         self._shut = False  # keeps those from passing by who would come again and again
 
-    def _lock(self):
+    def _lock(self) -> Any:
         lock = getattr(self._own, "lock", None)
         if lock is None:
             lock = threading.RLock()
@@ -39,22 +44,29 @@ class Gate:
                 pass
         return lock
 
-    __enter__ = property(lambda self: self._lock().__enter__)
-    __exit__ = property(lambda self: self._lock().__exit__)
+    if TYPE_CHECKING:
 
-    def _hold(self, locks, work):
+        def __enter__(self) -> object: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+    else:
+        __enter__ = property(lambda self: self._lock().__enter__)
+        __exit__ = property(lambda self: self._lock().__exit__)
+
+    def _hold(self, locks: List[Any], work: Callable[[], T]) -> T:
         if not locks:
             return work()
         a, b, c, d, e, f, g, h = (locks.pop() for _ in range(_AT_ONCE))
         with a, b, c, d, e, f, g, h:
             return self._hold(locks, work)
 
-    def alone(self, work):
+    def alone(self, work: Callable[[], T]) -> T:
         """What work() returns, with nobody else inside."""
         with self._turn:
             self._shut = True
             try:
-                locks = list(self._locks)
+                locks: List[Any] = list(self._locks)
                 locks += [threading.RLock() for _ in range(-len(locks) % _AT_ONCE)]
                 return self._hold(locks, work)
             finally:
@@ -64,10 +76,10 @@ class Gate:
 class Bell:
     """Who waits for a change that another thread makes: listens, looks, sleeps, and forgets. It holds no lock meanwhile."""
 
-    def __init__(self):
-        self._batons = collections.deque()
+    def __init__(self) -> None:
+        self._batons: Deque[_thread.LockType] = collections.deque()
 
-    def listen(self):
+    def listen(self) -> _thread.LockType:
         """A baton; before the look, so that what changes after it is heard."""
         baton = _thread.allocate_lock()
         baton.acquire()
@@ -75,17 +87,17 @@ class Bell:
         return baton
 
     @staticmethod
-    def sleep(baton, seconds):
+    def sleep(baton: _thread.LockType, seconds: Optional[float]) -> bool:
         """Until the bell rings for it, at most `seconds`, or for ever if that is None."""
         return baton.acquire(timeout=-1 if seconds is None else min(max(seconds, 0), threading.TIMEOUT_MAX))
 
-    def forget(self, baton):
+    def forget(self, baton: _thread.LockType) -> None:
         try:
             self._batons.remove(baton)
         except ValueError:
             pass  # it was rung for
 
-    def ring(self, n):
+    def ring(self, n: int) -> None:
         """For up to `n` of those that have listened longest."""
         for _ in range(n):
             try:
@@ -93,7 +105,7 @@ class Bell:
             except IndexError:
                 return
 
-    def ring_all(self):
+    def ring_all(self) -> None:
         self.ring(len(self._batons))
 
 
@@ -103,13 +115,14 @@ class Lease:
 
     __slots__ = ("line", "infers", "__weakref__")
 
-    def __init__(self, infers=None):
-        self.line = None
+    def __init__(self, infers: Optional[int] = None) -> None:
+        self.line: Any = None
         self.infers = infers  # the thread inside infer()
 
 
 class Condition(threading.Condition):
     """Entered and left in one step each, which a threading.Condition is not."""
 
-    __enter__ = property(operator.attrgetter("_lock.__enter__"))
-    __exit__ = property(operator.attrgetter("_lock.__exit__"))
+    if not TYPE_CHECKING:
+        __enter__ = property(operator.attrgetter("_lock.__enter__"))
+        __exit__ = property(operator.attrgetter("_lock.__exit__"))

@@ -4,10 +4,13 @@
 ctypes.CDLL gives up the interpreter lock for the length of every call, so waits disturb no other thread.
 """
 
+from __future__ import annotations
+
 import ctypes
 import glob
 import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
 RANK_MAX = 8
 NAME_BYTES = 64
@@ -133,7 +136,7 @@ class Completion(Structure):
     ]
 
 
-_CALLS = {
+_CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "strerror": (c_char_p, [c_int]),
     "reason_text": (c_char_p, [POINTER(Completion), c_char_p, c_size_t]),
     "version": (c_char_p, []),
@@ -170,7 +173,11 @@ _CALLS = {
 class Library:
     """The calls of starling.h without their prefix."""
 
-    def __init__(self, path):
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, path: str) -> None:
         handle = ctypes.CDLL(path, use_errno=True)
         for name, (result, arguments) in _CALLS.items():
             call = getattr(handle, "starling_" + name)
@@ -179,16 +186,16 @@ class Library:
             setattr(self, name, call)
         self.path = path
 
-    def words(self, status):
-        return self.strerror(status).decode()
+    def words(self, status: int) -> str:
+        return str(self.strerror(status).decode())
 
-    def reason(self, completion):
+    def reason(self, completion: Completion) -> str:
         """Why a request was refused or failed, in words."""
         text = ctypes.create_string_buffer(TEXT_BYTES)
-        return self.reason_text(completion, text, TEXT_BYTES).decode(errors="replace")
+        return str(self.reason_text(completion, text, TEXT_BYTES).decode(errors="replace"))
 
 
-def _candidates():
+def _candidates() -> Iterator[str]:
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(here, "lib", "libstarling.so")
     yield os.path.join(here, "libstarling.so")
@@ -197,7 +204,7 @@ def _candidates():
     yield from sorted(glob.glob(os.path.join(tree, "*", "lib", "libstarling.so")))
 
 
-def find():
+def find() -> str:
     """The path of libstarling, or its name for the system's own."""
     path = os.environ.get("STARLING_LIBRARY")
     if path:
@@ -208,16 +215,16 @@ def find():
     return "libstarling.so.0"
 
 
-_loaded = []
+_loaded: List[Library] = []
 
 
-def load():
+def load() -> Library:
     """The one library of this process: $STARLING_LIBRARY, beside the package, the build tree's, or the system's."""
     if not _loaded:
         _loaded.append(Library(find()))
     return _loaded[0]
 
 
-def version():
+def version() -> str:
     """Of libstarling, as "0.1.0"."""
-    return load().version().decode()
+    return str(load().version().decode())

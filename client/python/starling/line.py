@@ -5,17 +5,28 @@ The C library wants one thread at a time per queue pair. A line is lent to one c
 the thread behind futures, or one event loop.
 """
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import itertools
 import os
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Union
 
+from .block import Core
 from .call import Call, Handle
 from .errors import CLOSED, Busy, TooSmall, error_of
-from .gate import Bell, Lease
+from .gate import Bell, Gate, Lease
 from .library import Completion, Error
+
+if TYPE_CHECKING:
+    from .annotations import Result
+    from .client import Client, Model
+
+#: What has completed: a call, what its borrower wants to know it by, and how it ended.
+Landed = Tuple[Call, Any, Completion]
 
 _REAP_MAX = 32
 _WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
@@ -27,22 +38,22 @@ _OVER = (-errno.EPIPE, -errno.ENODATA, -errno.ECHILD, -errno.ECANCELED)  # of a 
 class Line:
     """One queue pair and the calls that are in flight on it."""
 
-    def __init__(self, core, handle):
+    def __init__(self, core: Core, handle: Optional[int]) -> None:
         self._core = core
         self._library = core.library
         self.handle = handle
-        self.lease = None  # a weak reference to that of the borrower
-        self.calls = {}  # key, which is its user_data -> (call, what the borrower wants to know when it completes)
+        self.lease: Optional[weakref.ref[Lease]] = None  # a weak reference to that of the borrower
+        self.calls: Dict[int, Tuple[Call, Any]] = {}  # key, which is its user_data -> (call, what the borrower wants to know when it completes)
         self._keys = itertools.count(1)
         self._completions = (Completion * _REAP_MAX)()
         self._unread = False  # the library may have put completions there that were not handed out
         self._closed = False
         self._lock = threading.RLock()  # between the borrower and who closes the client
 
-    def is_lent(self):
+    def is_lent(self) -> bool:
         return self.lease is not None and self.lease() is not None
 
-    def _use(self, closed, call, *arguments):
+    def _use(self, closed: Optional[int], call: Callable[..., Any], *arguments: Any) -> Any:
         """What a call of the library says; `closed` once the line is, without a wait for that to end."""
         if not self._closed:
             with self._lock:
@@ -50,14 +61,14 @@ class Line:
                     return call(self.handle, *arguments)
         return closed
 
-    def _submit(self, handle, call, note):
+    def _submit(self, handle: int, call: Call, note: Any) -> int:
         """Holds the call before the library has it. Only the library sets its id: that of a call that it has not is 0."""
         key = next(self._keys)
         call.request.user_data = key
         call.id.value = 0
         try:
             self.calls[key] = (call, note)
-            status = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
+            status: int = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
         finally:
             if not call.id.value:
                 self.calls.pop(key, None)
@@ -66,29 +77,30 @@ class Line:
             raise error_of(status, text)
         return status
 
-    def submit(self, call, note=None):
+    def submit(self, call: Call, note: Any = None) -> None:
         """Raises what the library refuses; Busy when the queue pair is full."""
         if self._use(None, self._submit, call, note) is None:
             raise error_of(-errno.EPIPE, CLOSED)
 
     @property
-    def in_flight(self):
-        return self._use(0, self._library.queue_in_flight)
+    def in_flight(self) -> int:
+        n: int = self._use(0, self._library.queue_in_flight)
+        return n
 
-    def cancel(self, call):
-        return self._use(None, self._library.cancel, call.id.value) == 0
+    def cancel(self, call: Call) -> bool:
+        return bool(self._use(None, self._library.cancel, call.id.value) == 0)
 
-    def cancel_all(self):
+    def cancel_all(self) -> None:
         for call, _ in list(self.calls.values()):
             self.cancel(call)
 
-    def abandon(self):
+    def abandon(self) -> None:
         """Cancels what is in flight, of which nobody wants to know any more."""
         self.cancel_all()
         for key, (call, _) in list(self.calls.items()):
             self.calls[key] = (call, None)
 
-    def _hand_out(self, n, into):
+    def _hand_out(self, n: int, into: List[Landed]) -> None:
         """Those that an interrupted look had handed out already are in `calls` no more."""
         for i in range(n):
             completion = self._completions[i]
@@ -98,7 +110,7 @@ class Line:
                 self.calls.pop(completion.user_data, None)
         self._unread = False
 
-    def _reap(self, into, closed, call, *arguments):
+    def _reap(self, into: List[Landed], closed: int, call: Callable[..., Any], *arguments: Any) -> int:
         n = _REAP_MAX
         if not self._unread:
             self._unread = True
@@ -106,16 +118,16 @@ class Line:
         self._hand_out(max(0, n), into)
         return n
 
-    def poll(self, into):
+    def poll(self, into: List[Landed]) -> None:
         """Appends what has completed, as (call, note, completion); the completion's shapes last until the next poll or wait."""
         self._reap(into, 0, self._library.poll)
 
-    def wait(self, timeout_ns, into):
+    def wait(self, timeout_ns: int, into: List[Landed]) -> None:
         self._reap(into, 0, self._library.wait, timeout_ns)
 
-    def wait_for(self, call, timeout_ns):
+    def wait_for(self, call: Call, timeout_ns: int) -> Optional[Completion]:
         """The call's own completion, or None; others that come were given up by their callers. Raises when none will come."""
-        landed = []
+        landed: List[Landed] = []
         n = self._reap(landed, -errno.ECANCELED, self._library.wait, timeout_ns)
         for done, _, completion in landed:
             if done is call:
@@ -125,17 +137,17 @@ class Line:
             raise error_of(status, self._library.words(status))
         return None
 
-    def fd(self):
-        fd = self._library.queue_fd(self.handle)
+    def fd(self) -> int:
+        fd: int = self._library.queue_fd(self.handle)
         if fd < 0:
             raise error_of(fd, f"no descriptor for the event loop: {self._library.words(fd)}")
         return fd
 
-    def arm(self):
+    def arm(self) -> bool:
         """True when the descriptor will tell, and of a closed line; False when there is something to reap already."""
-        return not self._unread and self._use(0, self._library.queue_arm) == 0
+        return not self._unread and bool(self._use(0, self._library.queue_arm) == 0)
 
-    def close(self):
+    def close(self) -> None:
         """Cancels what is in flight and waits until the runtime has let go of its memory."""
         self._closed = True
         with self._lock:
@@ -150,7 +162,7 @@ class Pool:
 
     `models` is the client's dict of those that it has looked up."""
 
-    def __init__(self, core, gate, lines_max, models):
+    def __init__(self, core: Core, gate: Gate, lines_max: int, models: Dict[Any, Model]) -> None:
         self._core = core
         self._gate = gate
         self._models = models
@@ -159,10 +171,10 @@ class Pool:
         self._lock = threading.RLock()  # of who borrows
         self._changed = Bell()
         self._fresh = ctypes.c_void_p()  # a queue pair that may have no line yet
-        self._all = []
+        self._all: List[Line] = []
         self._closed = False
 
-    def _adopt(self):
+    def _adopt(self) -> Line:
         """The line of a queue pair that was opened."""
         handle = self._fresh.value
         line = next((line for line in self._all if line.handle == handle), None)
@@ -172,7 +184,7 @@ class Pool:
         self._fresh = ctypes.c_void_p()
         return line
 
-    def _open(self):
+    def _open(self) -> Line:
         error = Error()
         if not self._fresh.value:
             with self._gate:
@@ -181,7 +193,7 @@ class Pool:
                 raise error_of(status, error.text.decode(errors="replace"))
         return self._adopt()
 
-    def _take(self, lease):
+    def _take(self, lease: Lease) -> Optional[Line]:
         if self._closed:
             raise error_of(-errno.EPIPE, CLOSED)
         with self._lock:
@@ -193,7 +205,7 @@ class Pool:
                 lease.line = line
         return line
 
-    def borrow(self, lease, wait=True, client=None, deadline_ns=0):
+    def borrow(self, lease: Lease, wait: bool = True, client: Optional[Client] = None, deadline_ns: int = 0) -> Line:
         """A line for the lease. Waits for one when all are lent, until the deadline if there is one; or raises Busy.
 
         What event loops leave that are closed meanwhile is looked for with the client."""
@@ -208,7 +220,7 @@ class Pool:
                 client._retire_loops()
         return line
 
-    def _wait_for_line(self, lease, deadline_ns):
+    def _wait_for_line(self, lease: Lease, deadline_ns: int) -> Optional[Line]:
         baton = self._changed.listen()
         try:
             line = self._take(lease)
@@ -222,7 +234,7 @@ class Pool:
             self._changed.forget(baton)
         return self._take(lease)
 
-    def give_back(self, lease):
+    def give_back(self, lease: Lease) -> None:
         """Takes no lock: the end of a lease may come anywhere."""
         lease.line = None
         for line in list(self._all):
@@ -230,12 +242,12 @@ class Pool:
                 line.lease = None
         self._changed.ring(1)
 
-    def _is_inferring(self):
+    def _is_inferring(self) -> bool:
         leases = [line.lease for line in list(self._all)]
         threads = {lease.infers for lease in (lease() for lease in leases if lease is not None) if lease is not None}
         return bool(threads - {None, threading.get_ident()})  # a signal's handler that closes the client waits for no infer() below it
 
-    def close(self):
+    def close(self) -> None:
         """Threads inside infer() see that the pool is closed, cancel and come back: their queue pairs are theirs until then."""
         self._closed = True
         with self._gate:
@@ -251,13 +263,22 @@ class Pool:
 
     # ---- a request ----
 
-    def _find(self, client, model):
+    def _find(self, client: Client, model: Union[str, Model]) -> Model:
         if isinstance(model, Handle):
             return model
         kept = self._models.get(model)
         return kept if kept is not None and not kept.stale else client.model(model)
 
-    def infer(self, client, model, inputs, outputs, timeout, priority, session):
+    def infer(
+        self,
+        client: Client,
+        model: Union[str, Model],
+        inputs: Any,
+        outputs: Any,
+        timeout: Optional[float],
+        priority: int,
+        session: int,
+    ) -> Result:
         """See Client.infer()."""
         if os.getpid() != self._pid:
             raise error_of(-errno.ECHILD, self._core.library.words(-errno.ECHILD))
@@ -272,7 +293,7 @@ class Pool:
         finally:
             self.give_back(lease)
 
-    def _run(self, line, call):
+    def _run(self, line: Line, call: Call) -> Result:
         try:
             while True:
                 self._submit(line, call)
@@ -287,7 +308,7 @@ class Pool:
                 line.cancel(call)  # unless it is done
             raise
 
-    def _submit(self, line, call):
+    def _submit(self, line: Line, call: Call) -> None:
         """Waits for room where those whose callers gave them up fill the queue pair."""
         while True:
             with self._gate:
@@ -298,7 +319,7 @@ class Pool:
                         raise
                     line.wait(_WAIT_SLICE_NS, [])
 
-    def _wait_for(self, line, call):
+    def _wait_for(self, line: Line, call: Call) -> Result:
         closing = 0
         while True:
             with self._gate:

@@ -6,30 +6,43 @@ as there is room for: what a completion costs does not depend on how many wait. 
 A loop that is closed before that reaps nothing any more: the client takes the line from it when it wants one (retire()).
 """
 
+from __future__ import annotations
+
 import asyncio
 import collections
 import errno
 import os
+from typing import TYPE_CHECKING, Any, Callable, Deque, List, Set, Tuple
 
 from .errors import Busy, StarlingError, error_of
-from .gate import Lease
+from .gate import Gate, Lease
+
+if TYPE_CHECKING:
+    from .annotations import Result
+    from .call import Call
+    from .library import Completion
+    from .line import Landed, Pool
+
+    Done = asyncio.Future[Result]
 
 
 class LoopLine:
-    def __init__(self, pool, gate, loop, on_idle):
+    def __init__(
+        self, pool: Pool, gate: Gate, loop: asyncio.AbstractEventLoop, on_idle: Callable[[asyncio.AbstractEventLoop], None]
+    ) -> None:
         self._pool = pool
         self._gate = gate
         self._loop = loop
         self._on_idle = on_idle
-        self._waiting = collections.deque()  # (call, done) that found the queue pair full
-        self._awaited = set()
-        self._landed = []  # of the line, not looked at yet
+        self._waiting: Deque[Tuple[Call, Done]] = collections.deque()  # (call, done) that found the queue pair full
+        self._awaited: Set[Done] = set()
+        self._landed: List[Landed] = []  # of the line, not looked at yet
         self._armed = False
-        self._fd = None
+        self._fd: Any = None  # a number while there is a line
         self._lease = Lease()
-        self._line = None
+        self._line: Any = None  # a Line from open() on
 
-    def open(self):
+    def open(self) -> None:
         """Takes a line, unless it has one. The client knows it by then, and retires it if this is interrupted and the loop closed."""
         if self._line is not None:
             return
@@ -45,8 +58,8 @@ class LoopLine:
             self._on_idle(self._loop)
             raise
 
-    async def infer(self, call):
-        done = self._loop.create_future()
+    async def infer(self, call: Call) -> Result:
+        done: Done = self._loop.create_future()
         try:
             self._awaited.add(done)
             self._submit(call, done)
@@ -64,7 +77,7 @@ class LoopLine:
             self._awaited.discard(done)
             self._release_if_idle()
 
-    def _submit(self, call, done):
+    def _submit(self, call: Call, done: Done) -> None:
         """Those that wait go first."""
         with self._gate:
             if self._waiting or not self._put(call, done):
@@ -73,11 +86,11 @@ class LoopLine:
             if not self._armed and not self._arm():
                 self._loop.call_soon(self.reap)
 
-    def _arm(self):
+    def _arm(self) -> bool:
         self._armed = self._line.arm()
         return self._armed
 
-    def _put(self, call, done):
+    def _put(self, call: Call, done: Done) -> bool:
         """In flight; False when there is no room. Raises what refuses it."""
         try:
             self._line.submit(call, done)
@@ -87,7 +100,7 @@ class LoopLine:
                 raise
             return False
 
-    def _put_waiting(self):
+    def _put_waiting(self) -> None:
         while self._waiting:
             call, done = self._waiting[0]
             try:
@@ -97,7 +110,7 @@ class LoopLine:
                 done.set_exception(error)
             self._waiting.popleft()
 
-    def _settle(self, call, done, completion):
+    def _settle(self, call: Call, done: Done, completion: Completion) -> None:
         try:
             result = call.result(completion)
         except Exception as error:
@@ -107,14 +120,14 @@ class LoopLine:
             if not done.done():
                 done.set_result(result)
 
-    def _settle_landed(self):
+    def _settle_landed(self) -> None:
         """A handler of a signal may have raised before they all were."""
         for call, done, completion in self._landed:
             if done is not None and not done.done():  # None: infer() gave it up before this loop had the line
                 self._settle(call, done, completion)
         self._landed.clear()
 
-    def reap(self):
+    def reap(self) -> None:
         self._armed = False
         while self._line is not None:
             with self._gate:
@@ -127,13 +140,13 @@ class LoopLine:
                     break
         self._release_if_idle()
 
-    def end(self):
+    def end(self) -> None:
         """The client is closed: what is awaited will not come."""
         for done in self._awaited:
             if not done.done():
                 done.set_exception(error_of(-errno.ECANCELED, "the client was closed"))
 
-    def retire(self):
+    def retire(self) -> None:
         """The loop is closed: what is in flight is nobody's any more."""
         line = self._lease.line
         if line is None:
@@ -142,22 +155,22 @@ class LoopLine:
             line.abandon()
         self._give_back()
 
-    def _release_if_idle(self):
+    def _release_if_idle(self) -> None:
         if self._line is None or self._awaited or self._loop.is_closed() or self._line.in_flight:
             return
         self._loop.remove_reader(self._fd)
         self._give_back()
         self._on_idle(self._loop)
 
-    def _give_back(self):
+    def _give_back(self) -> None:
         self._line = None
         self._pool.give_back(self._lease)
         self._close_fd()
 
-    def _close_fd(self):
+    def _close_fd(self) -> None:
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)
 
-    def __del__(self):
+    def __del__(self) -> None:
         self._close_fd()

@@ -3,32 +3,46 @@
 whatever is no array of the right type that lies where it should.
 """
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import math
-from collections import namedtuple
+from typing import TYPE_CHECKING, Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import arena, convert
 from .errors import InvalidRequest
 
-#: Nanoseconds: waiting in queues, waiting for a batch, computing, combining the members' predictions.
-Times = namedtuple("Times", "queued_ns batched_ns computing_ns combining_ns")
+if TYPE_CHECKING:
+    from .annotations import Array, Result
+    from .block import Core
+    from .client import Model, Port
+
+
+class Times(NamedTuple):
+    """Nanoseconds: waiting in queues, waiting for a batch, computing, combining the members' predictions."""
+
+    queued_ns: int
+    batched_ns: int
+    computing_ns: int
+    combining_ns: int
+
 
 _FOREVER_NS = 2**62
 
 
-def _listed(names):
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names) or "none"
 
 
-def _dims(shape):
+def _dims(shape: Iterable[object]) -> str:
     """[5,3], as libstarling writes it."""
     return f"[{','.join(map(str, shape))}]"
 
 
-def _wanted(port):
+def _wanted(port: Port) -> str:
     """float32 [N,3]: N samples, ? where the size is free otherwise."""
     if port.shape is None:
         return f"{port.dtype} [...]"
@@ -36,7 +50,7 @@ def _wanted(port):
     return f"{port.dtype} {_dims(any_ if size is None else size for size, any_ in zip(port.shape, free))}"
 
 
-def arrange(values, ports, what, model):
+def arrange(values: Any, ports: Sequence[Port], what: str, model: str) -> List[Any]:
     """Arrays in the order of `ports`, from one array, a sequence, or a mapping by name."""
     if isinstance(values, dict):
         unknown = set(values) - {port.name for port in ports}
@@ -61,7 +75,7 @@ def arrange(values, ports, what, model):
     return [values]
 
 
-def _is_tensor_shape(shape):
+def _is_tensor_shape(shape: Sequence[int]) -> bool:
     return len(shape) <= 8 and all(n < 2**32 for n in shape)
 
 
@@ -69,7 +83,7 @@ class NoSamples(Exception):
     """Of a request whose batch is empty: there is nothing to compute. Client gives its outputs, of which each has no rows."""
 
 
-def _is_empty_batch(port, shape):
+def _is_empty_batch(port: Port, shape: Sequence[int]) -> bool:
     """True of the shape that the port wants, but for 0 samples."""
     axis = port.batch_axis
     if port.shape is None or axis is None or len(shape) != len(port.shape) or shape[axis] != 0:
@@ -77,14 +91,14 @@ def _is_empty_batch(port, shape):
     return all(n == size or (size is None and n > 0) for i, (n, size) in enumerate(zip(shape, port.shape)) if i != axis)
 
 
-def _empty_batch(port, array):
+def _empty_batch(port: Port, array: Array) -> Optional[Array]:
     """The array when it is an empty batch; an empty list is one of any shape."""
     if array.shape == (0,) and port.shape is not None and port.batch_axis is not None:
         return array.reshape([0 if i == port.batch_axis else size or 1 for i, size in enumerate(port.shape)])
     return array if _is_empty_batch(port, array.shape) else None
 
 
-def checked(model, port, value):
+def checked(model: str, port: Port, value: Any) -> Optional[Array]:
     """`value` as an array for `port`: converted where that changes no kind, refused when its type or size is wrong. May be empty. None for an
     input that is left out."""
     if value is None and port.optional:
@@ -101,7 +115,7 @@ def checked(model, port, value):
     return array
 
 
-def as_input(model, port, value):
+def as_input(model: str, port: Port, value: Any) -> Optional[Array]:
     """As checked(); raises NoSamples when it is empty."""
     array = checked(model, port, value)
     if array is not None and array.size == 0:
@@ -109,7 +123,7 @@ def as_input(model, port, value):
     return array
 
 
-def without_samples(core, model, inputs, outputs):
+def without_samples(core: Core, model: Model, inputs: Any, outputs: Any) -> Result:
     """The outputs of a request of 0 samples, as Client.infer() returns them. Every input that has a batch is empty."""
     values = arrange(inputs, model.inputs, "input", model.name)
     arrays = [checked(model.name, port, value) for port, value in zip(model.inputs, values)]
@@ -129,7 +143,7 @@ def without_samples(core, model, inputs, outputs):
 class Selection:
     """Of the outputs, by their names: outputs=["d"]."""
 
-    def __init__(self, model, names):
+    def __init__(self, model: Model, names: Sequence[str]) -> None:
         known = [port.name for port in model.outputs]
         unknown = [name for name in names if name not in known]
         if unknown:
@@ -138,10 +152,10 @@ class Selection:
         self._all = known
 
     @staticmethod
-    def is_one(outputs):
+    def is_one(outputs: Any) -> bool:
         return isinstance(outputs, (list, tuple)) and len(outputs) > 0 and all(isinstance(name, str) for name in outputs)
 
-    def of(self, result):
+    def of(self, result: Result) -> Result:
         """What infer() returns, without the others, whose memory goes back: one array, or a dict of several."""
         if len(self._all) > 1:
             result = {name: result[name] for name in self._names}
@@ -149,7 +163,7 @@ class Selection:
         return result
 
 
-def placed(core, array):
+def placed(core: Core, array: Optional[Array]) -> Optional[Array]:
     """`array` where the runtime can read it: itself, or its copy in the arena."""
     if array is None:
         return None
@@ -160,7 +174,7 @@ def placed(core, array):
     return copy
 
 
-def as_output(core, port, array):
+def as_output(core: Core, port: Port, array: Any) -> Array:
     """`array`, or refuses it as one that the runtime could not write to."""
     if not isinstance(array, np.ndarray):
         raise InvalidRequest(
@@ -177,39 +191,40 @@ def as_output(core, port, array):
     return array
 
 
-def _shown(array):
+def _shown(array: Array) -> Array:
     """The same memory as a type that the buffer protocol has."""
     return array if array.dtype != arena.BFLOAT16 else array.view(np.uint16)
 
 
-def placed_input(core, model, port, value):
-    return _shown(placed(core, as_input(model, port, value)))
+def placed_input(core: Core, model: str, port: Port, value: Any) -> Array:
+    array: Any = placed(core, as_input(model, port, value))
+    return _shown(array)
 
 
-def shown_output(core, port, array):
+def shown_output(core: Core, port: Port, array: Any) -> Array:
     return _shown(as_output(core, port, array))
 
 
-def shaped(array, dims, n_bytes):
+def shaped(array: Array, dims: Tuple[int, ...], n_bytes: int) -> Array:
     """An output's array with the shape that the model gave it."""
     if array.shape == dims:
         return array
     return array.reshape(-1)[: n_bytes // array.itemsize].reshape(dims)
 
 
-def nanoseconds(seconds):
+def nanoseconds(seconds: float) -> int:
     """Of a time-out: at least one, and less than a clock has."""
     if not math.isfinite(seconds):
         raise ValueError(f"timeout is {seconds}, wants a number of seconds, or None")
     return min(max(1, int(seconds * 1e9)), _FOREVER_NS)
 
 
-def number(value):
+def number(value: Any) -> int:
     """As a C field takes it, or TypeError."""
     return ctypes.c_uint64(value).value
 
 
-def field(name, value, bits):
+def field(name: str, value: Any, bits: int) -> int:
     """C would read another number, without what is beyond its bits."""
     whole = value if isinstance(value, int) else number(value)
     if not 0 <= whole < 1 << bits:

@@ -17,7 +17,7 @@ import weakref
 import numpy as np
 import starling
 from starling import form
-from starling.gate import Alone
+from starling.gate import Lease
 from test_client import counting, used_bytes
 from world import WorldCase
 
@@ -247,14 +247,18 @@ class Threads(WorldCase):
         self.assertLessEqual(set(outcomes), {starling.Cancelled, starling.RuntimeGone})
 
     def test_who_is_alone_keeps_lines_from_being_opened_and_closed(self):
-        for act in (self.client._pool.borrow, self.client._pool.close):
+        lease = Lease()
+        for act in (lambda: self.client._pool.borrow(lease), self.client._pool.close):
             thread = threading.Thread(target=act, daemon=True)
-            with Alone(self.client._gate):
+
+            def meanwhile():
                 thread.start()
                 thread.join(0.3)
-                self.assertTrue(thread.is_alive(), act)
+                return thread.is_alive()
+
+            self.assertTrue(self.client._gate.alone(meanwhile))
             thread.join(30)
-            self.assertFalse(thread.is_alive(), act)
+            self.assertFalse(thread.is_alive())
 
     def test_a_submit_that_waits_for_a_queue_pair_keeps_nobody_out(self):
         client = self.connect(queue_pairs=1)
@@ -286,7 +290,7 @@ class Threads(WorldCase):
             closing.start()
             time.sleep(0.2)
             of_loop.reap()
-            self.assertEqual(of_loop._line.in_flight, 1)  # close() waits for the runtime, and nobody else
+            self.assertTrue(closing.is_alive())  # close() waits for the runtime, and nobody else
             self.runtime.go_on()
             with self.assertRaises(starling.Cancelled):
                 await awaited
@@ -301,15 +305,16 @@ class Threads(WorldCase):
             awaited = asyncio.ensure_future(self.client.infer_async("echo", counting(1)))
             await asyncio.sleep(0)
             of_loop = self.client._loops[asyncio.get_running_loop()]
+            watched = of_loop._fd
             threading.Timer(0.1, self.runtime.go_on).start()
             self.client.close()
             others = [os.dup(0) for _ in range(20)]
-            self.assertNotIn(of_loop._fd, others)
+            self.assertNotIn(watched, others)
             for fd in others:
                 os.close(fd)
             with self.assertRaises(starling.Cancelled):
                 await awaited
-            self.assertRaises(OSError, os.fstat, of_loop._fd)
+            self.assertRaises(OSError, os.fstat, watched)
 
         self.client.model("echo")
         asyncio.run(main())
