@@ -436,7 +436,7 @@ struct footprint world_footprint(const struct world *world)
         /* The compiler's zygote comes with a compilation that finds none, and is ended where it lets one wait: two for each. */
         footprint.fds -= world_find_children(world, "zygote", NULL, 0) > 0 ? 2 : 0;
 
-        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        cr_assert_eq(sl_stats_open(world->name, SL_STATS_DIRECTORY, &view, NULL), 0);
         for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_CLIENTS); i++) {
                 struct sl_client_stats client;
 
