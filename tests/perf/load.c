@@ -251,7 +251,8 @@ static void expect_refused(const char *why, ...)
         cr_expect_eq(bench.code, 2, "%s: %d", why, bench.code);
         cr_expect(strstr(bench.said, why), "\"%s\" instead of \"%s\"", bench.said, why);
         const char *end = strchr(bench.said, '\n');
-        cr_expect(end && (!end[1] || !strcmp(end + 1, "`starling bench load --help` says more.\n")), "not one line: %s", bench.said);
+        cr_expect(
+                end && (!end[1] || !strcmp(end + 1, "`starling bench load --help` says more.\n")), "not one line: %s", bench.said);
         clean_up(&bench);
 }
 
