@@ -246,8 +246,10 @@ Test(compilers, external_data_are_read_from_files_in_the_models_folder_alone, .t
 
 /* ---- a model that is looked at by hand ---- */
 
-/* `starling inspect` of a model, whose output nobody reads: it waits in the middle. */
-static pid_t inspect_into(int out, int err)
+#define INHERITED_FD 200 /* that the command was started with, and the reader of a model has no use for */
+
+/* A command of starling with what it writes, and a descriptor of another file. */
+static pid_t start_command(char *const arguments[], int out, int err)
 {
         pid_t pid = fork();
 
@@ -255,7 +257,8 @@ static pid_t inspect_into(int out, int err)
         if (pid == 0) {
                 dup2(out, STDOUT_FILENO);
                 dup2(err, STDERR_FILENO);
-                execl(STARLING, "starling", "inspect", "--json", DIGITS "/models/densenet/1/model.onnx", NULL);
+                dup2(err, INHERITED_FD);
+                execv(STARLING, arguments);
                 _exit(127);
         }
         return pid;
@@ -300,7 +303,16 @@ static pid_t find_reader(pid_t parent)
         return child;
 }
 
-Test(compilers, a_model_that_is_inspected_is_read_by_a_process_without_rights, .timeout = 60)
+static bool has_fd(pid_t pid, int fd)
+{
+        char path[64], target[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+        return readlink(path, target, sizeof(target)) >= 0;
+}
+
+/* It reads the model in a process without rights; when that crashes the command ends with one line. */
+static void expect_confined_reader(char *const arguments[])
 {
         int out[2], err[2], status;
         char text[512];
@@ -310,22 +322,52 @@ Test(compilers, a_model_that_is_inspected_is_read_by_a_process_without_rights, .
         cr_assert_eq(pipe(out), 0);
         cr_assert_eq(pipe(err), 0);
         cr_assert_geq(fcntl(out[1], F_SETPIPE_SZ, 4096), 0);
-        tool = inspect_into(out[1], err[1]);
+        tool = start_command(arguments, out[1], err[1]);
         close(out[1]);
         close(err[1]);
         reader = find_reader(tool);
         cr_assert_gt(reader, 0, "no process of its own reads the model");
         cr_expect_eq(read_status(reader, "NoNewPrivs"), 1);
         cr_expect_eq(read_status(reader, "Seccomp"), 2, "it may make any system call");
-        kill(reader, SIGKILL);
+        cr_expect(has_fd(tool, INHERITED_FD));
+        cr_expect_not(has_fd(reader, INHERITED_FD), "it has descriptors that it has no use for");
+        kill(reader, SIGSEGV);
         cr_assert_eq(waitpid(tool, &status, 0), tool);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x", status);
         n = read(err[0], text, sizeof(text) - 1);
         text[n > 0 ? n : 0] = 0;
-        cr_expect_not_null(strstr(text, "the process that reads it: killed by signal 9"), "%s", text);
+        cr_expect_not_null(strstr(text, "the process that reads it: killed by signal 11"), "%s", text);
         cr_expect_eq(strchr(text, '\n'), text + strlen(text) - 1, "more than one line: %s", text);
         close(out[0]);
         close(err[0]);
+}
+
+#define DENSENET DIGITS "/models/densenet/1/model.onnx"
+
+/* Nobody reads what it prints: it waits in the middle. */
+Test(compilers, a_model_that_is_inspected_is_read_by_a_process_without_rights, .timeout = 60)
+{
+        char *arguments[] = {"starling", "inspect", "--json", DENSENET, NULL};
+
+        expect_confined_reader(arguments);
+}
+
+/* Of more samples than it gets through meanwhile. */
+Test(compilers, a_model_that_is_quantized_is_read_and_run_by_a_process_without_rights, .timeout = 60)
+{
+        char folder[] = "/tmp/starling-quantize-XXXXXX", samples[64], output[64];
+        int fd;
+
+        cr_assert_not_null(mkdtemp(folder));
+        snprintf(samples, sizeof(samples), "%s/samples.f32", folder);
+        snprintf(output, sizeof(output), "%s/out.onnx", folder);
+        fd = open(samples, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        cr_assert(fd >= 0 && ftruncate(fd, 1000000ll * 28 * 28 * 4) == 0);
+        close(fd);
+        char *arguments[] = {"starling", "quantize", DENSENET, "--calibration", samples, "-o", output, NULL};
+        expect_confined_reader(arguments);
+        cr_expect_eq(unlink(samples), 0);
+        cr_expect_eq(rmdir(folder), 0, "it leaves something behind");
 }
 
 /* ---- files of terabytes without anything on the disk ---- */

@@ -57,12 +57,35 @@ static int name_folder(const char *path, char ret_folder[PATH_MAX], struct sl_er
         return n < PATH_MAX ? 0 : sl_error_set(error, ENAMETOOLONG, "a path of more than %d bytes", PATH_MAX - 1);
 }
 
+/* Those of the command, then the two folders of the model. Owned; NULL: no memory. */
+static struct sl_landlock_path *list_paths(const struct confined *confined, const char *folder, const char *linked)
+{
+        struct sl_landlock_path *paths = calloc(confined->n_paths + 2, sizeof(*paths));
+
+        if (!paths)
+                return NULL;
+        if (confined->n_paths)
+                memcpy(paths, confined->paths, confined->n_paths * sizeof(*paths));
+        paths[confined->n_paths].name = folder;
+        paths[confined->n_paths + 1].name = linked;
+        return paths;
+}
+
 /* The file may be a link to where a cache of models has it, with its external data beside it. */
+static int find_folders(const char *path, char ret_folder[PATH_MAX], char ret_linked[PATH_MAX], struct sl_error *error)
+{
+        char file[PATH_MAX];
+        int r = name_folder(path, ret_folder, error);
+
+        ret_linked[0] = 0;
+        return r == 0 && realpath(path, file) ? name_folder(file, ret_linked, error) : r;
+}
+
 static int enter(const struct confined *confined, int parent, struct sl_error *error)
 {
-        char folder[PATH_MAX], file[PATH_MAX], linked[PATH_MAX] = "";
+        char folder[PATH_MAX], linked[PATH_MAX];
+        SL_CLEANUP(sl_cleanup_free) struct sl_landlock_path *paths = list_paths(confined, folder, linked);
         struct sl_call_list calls;
-        const struct sl_landlock_path paths[] = {{.name = folder}, {.name = linked}};
         const struct sl_sandbox_limits limits = {
                 .address_bytes = SL_SANDBOX_NO_LIMIT,
                 .data_bytes = SL_SANDBOX_NO_LIMIT,
@@ -72,15 +95,29 @@ static int enter(const struct confined *confined, int parent, struct sl_error *e
                 .capabilities = 1ull << CAP_DAC_READ_SEARCH, /* root reads others' models */
                 .calls = &calls,
                 .paths = paths,
-                .n_paths = sizeof(paths) / sizeof(paths[0]),
+                .n_paths = confined->n_paths + 2,
         };
         const char *missing;
-        int r = name_folder(confined->path, folder, error);
+        int r = paths ? find_folders(confined->path, folder, linked, error)
+                      : sl_error_set(error, ENOMEM, "no memory for %zu paths", limits.n_paths);
 
-        if (r == 0 && realpath(confined->path, file))
-                r = name_folder(file, linked, error);
         list_calls(&calls);
+        sl_call_list_add(&calls, confined->calls, confined->n_calls);
         return r < 0 ? r : sl_sandbox_enter(&limits, &missing, error);
+}
+
+/* Whatever the command has open, and was started with. A kernel that lacks close_range() leaves it open: the calls are few. */
+static int give_up_files(int kept, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+                return sl_error_set(error, errno, "/dev/null in the place of standard input: %s", strerror(errno));
+        if (kept > STDERR_FILENO + 1)
+                (void)close_range(STDERR_FILENO + 1, (unsigned)kept - 1, 0);
+        (void)close_range(kept > STDERR_FILENO ? (unsigned)kept + 1 : STDERR_FILENO + 1, UINT_MAX, 0);
+        nothing = -1;
+        return 0;
 }
 
 static void child_main(const struct confined *confined, int parent, struct result *result)
@@ -89,7 +126,9 @@ static void child_main(const struct confined *confined, int parent, struct resul
         int r;
 
         sl_cpu_use_one_thread();
-        r = enter(confined, parent, &error);
+        r = give_up_files(confined->fd, &error);
+        if (r == 0)
+                r = enter(confined, parent, &error);
         if (r == 0)
                 r = confined->run(confined->context, result->answer, &error);
         if (fflush(NULL) != 0 && r == 0)

@@ -9,11 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sl_call_rule;
 struct sl_error;
+struct sl_landlock_path;
 
 struct confined {
         const char *path; /* of the model file */
-        uint64_t seconds; /* of processor time */
+        uint64_t seconds; /* of processor time; SL_SANDBOX_NO_LIMIT */
+
+        /* That it may open beside the folder of the model, and calls that it makes beside those of reading one. */
+        const struct sl_landlock_path *paths;
+        size_t n_paths;
+        const struct sl_call_rule *calls;
+        size_t n_calls;
+        int fd; /* that stays open there beside standard output and error; 0: none */
 
         /* In that process; what else @context leads to is a copy there. @ret_answer: @answer_bytes, zeros at first. Return: 0;
          * -errno with text. */

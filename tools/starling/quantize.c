@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `starling quantize`: reads samples, makes a variant of a model in this process, writes it as ONNX with its accuracy beside it.
+ * `starling quantize`: a process without rights (confined.h) reads the model and the samples and makes a variant, as ONNX with its
+ * accuracy beside it, in memory; this one writes that where it is wanted.
  */
 #include "quantize.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/value.h"
+#include "call_filter.h"
 #include "command.h"
 #include "command_options.h"
+#include "confined.h"
 #include "dataset.h"
 #include "export.h"
 #include "graph.h"
 #include "import.h"
+#include "landlock.h"
 #include "lower.h"
+#include "sample_files.h"
+#include "sandbox.h"
 #include "variant_note.h"
 #include "whole_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -24,10 +31,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #define PROPERTIES_MAX 16
 #define VALUE_BYTES    1024
+#define LINE_BYTES     (VALUE_BYTES + 64)
+#define COPY_BYTES     (1u << 30)      /* at most at once */
 #define CUT_OFF        ",\xe2\x80\xa6" /* an ellipsis in UTF-8 */
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
@@ -227,65 +238,71 @@ static void fill_report(const struct wish *wish, const struct sl_variant *varian
                 add_names(report, "starling.float_nodes", variant->float_nodes);
 }
 
-struct bytes {
-        const uint8_t *data;
-        size_t n;
+/* What the process that makes the variant says of it: it may be anything, like the file that it has written. */
+struct answer {
+        uint32_t n_products, n_float;
+        char lines[PROPERTIES_MAX * LINE_BYTES];
 };
 
-static int write_bytes(int fd, void *context)
+struct order {
+        struct wish *wish;
+        int fd; /* of the file that is made, in memory */
+};
+
+static int write_bytes(int fd, const uint8_t *bytes, size_t n)
 {
-        const struct bytes *bytes = context;
+        for (size_t done = 0; done < n;) {
+                ssize_t now = write(fd, bytes + done, n - done);
 
-        for (size_t done = 0; done < bytes->n;) {
-                ssize_t n = write(fd, bytes->data + done, bytes->n - done);
-
-                if (n < 0 && errno == EINTR)
+                if (now < 0 && errno == EINTR)
                         continue;
-                if (n <= 0)
-                        return n < 0 ? -errno : -EIO;
-                done += (size_t)n;
+                if (now <= 0)
+                        return now < 0 ? -errno : -EIO;
+                done += (size_t)now;
         }
         return 0;
 }
 
-static int write_variant(const struct wish *wish, const char *place, const struct sl_variant *variant, struct sl_error *error)
+static void print_report(const struct report *report, struct answer *answer)
+{
+        char *at = answer->lines;
+
+        for (size_t i = 0; i < report->n; i++)
+                at += snprintf(
+                        at, LINE_BYTES, "%-18s%s\n", strchr(report->properties[i].key, '.') + 1, report->properties[i].value);
+}
+
+static int write_variant(
+        const struct order *order, const struct sl_variant *variant, struct answer *ret_answer, struct sl_error *error)
 {
         struct report report = {.n = 0};
-        uint8_t *file = NULL;
+        SL_CLEANUP(sl_cleanup_free) uint8_t *file = NULL;
         size_t bytes;
         int r;
 
-        fill_report(wish, variant, &report);
+        fill_report(order->wish, variant, &report);
         r = sl_export_onnx(variant->graph, report.properties, report.n, &file, &bytes, error);
-        r = r < 0 ? r : keep_whole_file(place, write_bytes, &(struct bytes){file, bytes}, error);
-        free(file);
-        for (size_t i = 0; i < report.n && r == 0; i++)
-                printf("%-18s%s\n", strchr(report.properties[i].key, '.') + 1, report.properties[i].value);
-        return r;
+        if (r < 0)
+                return r;
+        r = write_bytes(order->fd, file, bytes);
+        if (r < 0)
+                return sl_error_set(error, -r, "memory for the file: %s", strerror(-r));
+        print_report(&report, ret_answer);
+        ret_answer->n_products = variant->n_products;
+        ret_answer->n_float = variant->n_float;
+        return 0;
 }
 
-static void warn_if_float(const struct wish *wish, const struct sl_variant *variant)
+/* In a process of its own. */
+static int quantize_here(void *context, void *ret_answer, struct sl_error *error)
 {
-        if (wish->options.lowering.precision != SL_PRECISION_INT8 || variant->n_float < variant->n_products)
-                return;
-        if (!variant->n_products)
-                complain(STATUS_OK, "quantize", "warning: \"%s\" has no products with constant weights: nothing is quantized",
-                        wish->model);
-        else
-                complain(STATUS_OK, "quantize", "warning: nothing is quantized: with --max-loss %g all %u products stay float32",
-                        wish->options.max_loss, variant->n_products);
-}
-
-static int quantize(struct wish *wish, struct sl_error *error)
-{
+        const struct order *order = context;
+        struct wish *wish = order->wish;
         SL_CLEANUP(sl_cleanup_sl_dataset_free) struct sl_dataset *samples = NULL;
         SL_CLEANUP(sl_cleanup_free) int64_t *labels = NULL;
         struct sl_variant variant;
-        char place[PATH_MAX];
-        int r = find_whole_file(wish->output, place, error);
+        int r = read_data(wish, &samples, &labels, error);
 
-        if (r == 0)
-                r = read_data(wish, &samples, &labels, error);
         if (r < 0)
                 return r;
         wish->options.labels = labels;
@@ -294,11 +311,99 @@ static int quantize(struct wish *wish, struct sl_error *error)
         r = sl_quantize(wish->model, &wish->options, samples, &variant, error);
         if (r < 0)
                 return r;
-        r = write_variant(wish, place, &variant, error);
-        if (r == 0)
-                warn_if_float(wish, &variant);
+        r = write_variant(order, &variant, ret_answer, error);
         sl_variant_deinit(&variant);
         return r;
+}
+
+/* Time and memory are the user's, as ever: how long it takes is a matter of the samples. */
+static int quantize_confined(struct order *order, struct answer *ret_answer, struct sl_error *error)
+{
+        const struct sl_call_rule calls[] = {
+                SL_CALL_WITH(write, SL_ARG_IS(0, order->fd)),
+                /* samples */
+                SL_CALL(access),
+                SL_CALL(faccessat),
+                /* plans, which are files in memory */
+                SL_CALL(memfd_create),
+                SL_CALL(pwrite64),
+                SL_CALL(ftruncate),
+                SL_CALL(fallocate),
+                SL_CALL_WITH_BOTH(prlimit64, SL_ARG_IS(0, 0), SL_ARG_IS(2, 0)),
+        };
+        struct sample_files files = {.n = 0};
+        struct confined confined = {.path = order->wish->model,
+                .seconds = SL_SANDBOX_NO_LIMIT,
+                .calls = calls,
+                .n_calls = sizeof(calls) / sizeof(calls[0]),
+                .fd = order->fd,
+                .run = quantize_here,
+                .context = order,
+                .answer_bytes = sizeof(*ret_answer)};
+        int r = sample_files_add(&files, order->wish->data);
+
+        if (r == 0 && order->wish->labels)
+                r = sample_files_add(&files, order->wish->labels);
+        confined.paths = files.paths;
+        confined.n_paths = files.n;
+        r = r < 0 ? sl_error_set(error, -r, "no memory for the names of samples") : confined_run(&confined, ret_answer, error);
+        if (r == -ECHILD)
+                r = sl_error_prefix(error, r, "\"%s\"", order->wish->model);
+        sample_files_deinit(&files);
+        return r;
+}
+
+static void warn_if_float(const struct wish *wish, const struct answer *answer)
+{
+        if (wish->options.lowering.precision != SL_PRECISION_INT8 || answer->n_float < answer->n_products)
+                return;
+        if (!answer->n_products)
+                complain(STATUS_OK, "quantize", "warning: \"%s\" has no products with constant weights: nothing is quantized",
+                        wish->model);
+        else
+                complain(STATUS_OK, "quantize", "warning: nothing is quantized: with --max-loss %g all %u products stay float32",
+                        wish->options.max_loss, answer->n_products);
+}
+
+/* @context: a descriptor of the file, in memory, whose other holder has ended. */
+static int copy_file(int to, void *context)
+{
+        int from = *(const int *)context;
+        off_t at = 0;
+        ssize_t n;
+
+        do
+                n = sendfile(to, from, &at, COPY_BYTES);
+        while (n > 0 || (n < 0 && errno == EINTR));
+        return n < 0 ? -errno : 0;
+}
+
+/* Beside standard input, output and error, of which one may be closed. */
+static int make_file(void)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("variant", MFD_CLOEXEC);
+
+        return fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+static int quantize(struct wish *wish, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = make_file();
+        SL_CLEANUP(sl_cleanup_free) struct answer *answer = malloc(sizeof(*answer));
+        char place[PATH_MAX];
+        int r = find_whole_file(wish->output, place, error);
+
+        if (r < 0)
+                return r;
+        if (fd < 0 || !answer)
+                return sl_error_set(error, ENOMEM, "no memory for the file");
+        r = quantize_confined(&(struct order){wish, fd}, answer, error);
+        r = r < 0 ? r : keep_whole_file(place, copy_file, &fd, error);
+        if (r < 0)
+                return r;
+        printf("%.*s", (int)sizeof(answer->lines) - 1, answer->lines);
+        warn_if_float(wish, answer);
+        return 0;
 }
 
 int command_quantize(int argc, char **argv)

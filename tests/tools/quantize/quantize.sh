@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # quantize.sh STARLING MODELS: `starling quantize` writes files that `starling inspect` opens, of models whose operators import brings
-# into another form; one that cannot be written is refused in one line, and there is no file. MODELS writes the models.
+# into another form, and of links; one that cannot be written is refused in one line, and there is no file. MODELS writes the models.
 set -euo pipefail
 starling=$1
 models=$2
@@ -49,6 +49,18 @@ rm -f out.onnx kept
 mkfifo out.onnx
 ! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
 [[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
+
+# Samples, labels and the model itself may lie elsewhere, with links to them.
+rm -f out.onnx
+mkdir elsewhere linked
+cp upsampled.f32 elsewhere/x.f32
+cp upsampled.onnx elsewhere/blob
+ln -s ../elsewhere/x.f32 linked/x.f32
+ln -s ../elsewhere/blob linked/model.onnx
+quantize upsampled --precision int8 || wrong "before links: $(<err)"
+"$starling" quantize linked/model.onnx --calibration linked --max-loss 1 -o linked.onnx >out 2>err || wrong "links: $(<err)"
+cmp -s out.onnx linked.onnx || wrong 'links lead to other samples'
+rm -f out.onnx
 
 # A variant without bytes is none: it is written, and said to be so in one line.
 warned() {
