@@ -50,12 +50,12 @@ mkfifo out.onnx
 ! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
 [[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
 
-# Samples, labels and the model itself may lie elsewhere, with links to them.
+# Samples and the model itself may lie elsewhere, with links to them.
 rm -f out.onnx
-mkdir elsewhere linked
-cp upsampled.f32 elsewhere/x.f32
+mkdir elsewhere samples linked
+cp upsampled.f32 samples/x.f32
 cp upsampled.onnx elsewhere/blob
-ln -s ../elsewhere/x.f32 linked/x.f32
+ln -s ../samples/x.f32 linked/x.f32
 ln -s ../elsewhere/blob linked/model.onnx
 quantize upsampled --precision int8 || wrong "before links: $(<err)"
 "$starling" quantize linked/model.onnx --calibration linked --max-loss 1 -o linked.onnx >out 2>err || wrong "links: $(<err)"
