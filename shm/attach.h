@@ -13,6 +13,9 @@
  *     REGION {} + fd                          -->  a region of an earlier runtime: as many as HELLO announced, and no other
  *                                                  message carries fds; the answer comes when no session before has it
  *                                             <--  REGION {index, bytes}
+ *     RELEASE {index}                         -->  a region that it wants no more, when no request in flight names it; its index is
+ *                                                  free for a later one
+ *                                             <--  REGION {index, bytes 0}
  *     BYE                                     -->  it leaves and will not hand its regions back; there is no answer
  *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only
  *                                             <--  DONE {status, text}
@@ -48,6 +51,7 @@ enum sl_message_type {
         SL_MESSAGE_BYE,
         SL_MESSAGE_ALLOT,
         SL_MESSAGE_APPLY,
+        SL_MESSAGE_RELEASE,
 };
 
 enum sl_role {
@@ -84,8 +88,8 @@ struct sl_message {
                         uint64_t region_bytes; /* of the first region; 0: none was made */
                 } welcome;
                 struct {
-                        uint64_t bytes; /* asked for, granted */
-                        uint32_t index; /* granted */
+                        uint64_t bytes; /* asked for, granted; 0 of one that has been released */
+                        uint32_t index; /* granted, to be released, released */
                 } region;
                 struct {
                         char model[SL_MODEL_NAME_BYTES];

@@ -147,8 +147,8 @@ struct starling_options {
         uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 [64] */
         uint32_t tensors_per_request; /* inputs and outputs of one request, 1 to 1024 [8]; of requests with more, up to 1024, a
                                          queue pair has two in flight at a time */
-        uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by: all before
-                                         it together, where there is room [16 MiB] */
+        uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by: all that it has
+                                         then together, where there is room [16 MiB] */
         uint64_t timeout_ns;          /* how long to wait for a runtime that is starting; 0 tries once */
         uint64_t reserved[8];         /* 0 */
 };
@@ -169,7 +169,8 @@ struct starling_client_info {
  * @ret_client: closed with starling_close()
  *
  * Waits up to options->timeout_ns for a runtime that does not listen yet, and at least 5 s for the answer of one that does. Rings
- * of all queue pairs, without room for requests with more tensors, must fit 256 KiB: about (tensors_per_request + 1) * queue_depth * queue_pairs * 64 bytes.
+ * of all queue pairs, without room for requests with more tensors, must fit 256 KiB: about (tensors_per_request + 1) * queue_depth
+ * * queue_pairs * 64 bytes.
  *
  * Return: 0, or
  *   -EINVAL        an option is out of its range
@@ -309,10 +310,11 @@ struct starling_tensor {
  * @bytes: more than 0
  *
  * Lock-free. A system call is made for pages that are handed out for the first time: all of them are faulted in here, so that
- * they are charged to this process and its control group; and when the arena must grow by another region, which the runtime is
- * asked for. The contents are undefined. Return: 64-byte aligned memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a
- * reader or administrator), EPIPE (it must grow, and the runtime is gone), ETIMEDOUT (it must grow, and the runtime lives but has
- * not answered for 5 s, as one that is stopped: what it grants later counts for the next try), ECHILD.
+ * they are charged to this process and its control group; and when no region has room: those in which nothing is allocated are
+ * given back to the runtime, which is then asked for one that is large enough. The contents are undefined. Return: 64-byte aligned
+ * memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a reader or administrator), EPIPE (it must grow, and the runtime is
+ * gone), ETIMEDOUT (it must grow, and the runtime lives but has not answered for 5 s, as one that is stopped: what it grants later
+ * counts for the next try), ECHILD.
  */
 STARLING_API void *starling_alloc(struct starling_client *client, uint64_t bytes);
 

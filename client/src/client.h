@@ -4,12 +4,12 @@
  *
  *     starling_client
  *       |-- connection   the runtime of now: replaced by a reconnect, while nobody else is in a call
- *       |-- regions[]    the arena: only ever grows; entries below n_regions never change
+ *       |-- regions[]    the arena: those in which nothing is allocated are given back when a block finds no room (region.h)
  *       |-- queues[]     made at their first open, kept until the client is closed, as their rings go on where they were
  *       `-- models       a list; a reconnect looks each up again
  *
- * @lock guards the growth of regions, the list of models, the opening and closing of queue pairs, and question and answer on the
- * socket. The request path never takes it.
+ * @lock guards the coming and going of regions, the list of models, the opening and closing of queue pairs, and question and answer
+ * on the socket. The request path never takes it.
  */
 #pragma once
 
@@ -22,7 +22,12 @@
 
 struct sl_error;
 
+/* Threads, and the meaning of the atomics: region.h. */
 struct sl_region {
+        _Atomic uint32_t version; /* odd: base and bytes are those of a region; even: there is none */
+        _Atomic uint32_t users;   /* threads that use the arena, and SL_REGION_TAKES, SL_REGION_GIVES */
+        _Atomic uintptr_t base;
+        _Atomic uint64_t bytes;
         int fd; /* handed back to the next runtime */
         struct sl_mapping mapping;
         struct sl_arena *arena;
@@ -38,7 +43,8 @@ struct sl_growth {
 struct starling_client {
         struct sl_fork_guard fork;
         struct sl_connection connection;
-        _Atomic uint32_t n_regions; /* stored with release after the entry is whole */
+        _Atomic uint32_t n_regions; /* past the highest index that ever had one; stored with release after the entry is whole */
+        _Atomic uint32_t n_opened;  /* counts regions that became ready to be taken from */
         struct sl_region regions[SL_REGIONS_MAX];
 
         pthread_mutex_t lock;

@@ -177,9 +177,9 @@ void starling_disconnect(struct starling_client *client)
 
 /* ---- reconnect ---- */
 
-static void list_kept(const struct starling_client *client, int *ret_fds, uint64_t *ret_bytes, struct sl_attachment *want)
+static void list_kept(struct starling_client *client, int *ret_fds, uint64_t *ret_bytes, struct sl_attachment *want)
 {
-        want->n_kept = atomic_load_explicit(&client->n_regions, memory_order_relaxed);
+        want->n_kept = sl_regions_settle(client);
         for (uint32_t i = 0; i < want->n_kept; i++) {
                 ret_fds[i] = client->regions[i].fd;
                 ret_bytes[i] = client->regions[i].mapping.bytes;
@@ -283,16 +283,17 @@ int starling_client_describe(const struct starling_client *client, struct starli
                 .queue_pairs = connection->shape.n_queues,
                 .queue_depth = connection->shape.depth,
                 .tensors_per_request = connection->shape.tensors,
-                .regions = atomic_load_explicit(&client->n_regions, memory_order_acquire),
                 .arena_limit_bytes = connection->arena_limit_bytes,
         };
 
         if (sl_forked(&client->fork))
                 return -ECHILD;
-        for (uint32_t i = 0; i < info.regions; i++) {
-                info.arena_bytes += client->regions[i].mapping.bytes;
-                info.arena_used_bytes += sl_arena_used(client->regions[i].arena);
-        }
+
+        const struct sl_arena_sum sum = sl_regions_sum(client, false);
+
+        info.regions = sum.regions;
+        info.arena_bytes = sum.bytes;
+        info.arena_used_bytes = sum.used;
         *ret_info = info;
         return 0;
 }

@@ -38,9 +38,10 @@ struct sl_attachment {
         uint32_t n_kept;
 };
 
-/* The first region that a new runtime made; fd -1 when it made none. */
+/* The first region that a new runtime made, or one that was asked for; fd -1 when it made none. */
 struct sl_fresh_region {
         int fd;
+        uint32_t index;
         uint64_t bytes;
 };
 

@@ -51,8 +51,8 @@ Test(arena, grows_by_regions_until_the_quota)
         world_leave(&w);
 }
 
-/* One at a time, each a little larger than the last: nothing is in use when the next is asked for. */
-Test(arena, blocks_that_grow_find_room_up_to_a_third_of_the_limit)
+/* A runtime that never releases. One at a time, each a little larger than the last. */
+Test(arena, blocks_that_grow_find_room_up_to_a_third_of_the_limit_when_nothing_is_released)
 {
         const uint64_t limit = 256 << 20, step = 512 << 10;
         struct world w;
@@ -60,6 +60,7 @@ Test(arena, blocks_that_grow_find_room_up_to_a_third_of_the_limit)
 
         world_place(&w);
         w.fake.arena_limit_bytes = limit;
+        w.fake.keeps_regions = true;
         world_start(&w);
         world_join(&w);
         for (uint64_t bytes = step; bytes < limit / 3; bytes += step) {
@@ -71,6 +72,79 @@ Test(arena, blocks_that_grow_find_room_up_to_a_third_of_the_limit)
         cr_assert_eq(starling_client_describe(w.client, &info), 0);
         cr_assert_leq(info.arena_bytes, limit);
         cr_assert_eq(info.arena_used_bytes, 0);
+        world_leave(&w);
+}
+
+/* What stays in use keeps its contents, whatever comes and goes around it. */
+Test(arena, blocks_of_any_size_follow_each_other_without_end_below_the_limit)
+{
+        const uint64_t limit = 32 << 20;
+        struct world w;
+        struct starling_client_info info;
+        uint32_t seed = 5;
+        char *kept;
+
+        world_place(&w);
+        w.fake.arena_limit_bytes = limit;
+        world_start(&w);
+        world_join(&w);
+        kept = starling_alloc(w.client, 1000);
+        memset(kept, 7, 1000);
+        for (int i = 0; i < 400; i++) {
+                uint64_t bytes;
+                char *block;
+
+                seed = seed * 1664525 + 1013904223;
+                bytes = 1 + (seed >> 8) % (limit * 3 / 4);
+                block = starling_alloc(w.client, bytes);
+                cr_assert_not_null(block, "%lu bytes, round %d", (unsigned long)bytes, i);
+                block[0] = block[bytes - 1] = 1;
+                cr_assert_eq(starling_free(w.client, block), 0);
+                cr_assert_eq(starling_free(w.client, block), -EINVAL);
+        }
+        for (int i = 0; i < 1000; i++)
+                cr_assert_eq(kept[i], 7);
+        cr_assert_eq(starling_client_describe(w.client, &info), 0);
+        cr_assert_leq(info.arena_bytes, limit);
+        cr_assert_eq(info.regions, fake_runtime_regions(w.runtime));
+        world_leave(&w);
+}
+
+/* Four regions, of which the second and the third are given back: the fourth is the second of the next runtime. */
+Test(arena, regions_around_those_given_back_are_handed_to_the_next_runtime)
+{
+        struct world w;
+        struct starling_client_info info;
+        struct echo e;
+        void *blocks[4];
+
+        world_place(&w);
+        w.fake.arena_limit_bytes = 64 << 20;
+        world_start(&w);
+        world_join(&w);
+        for (int i = 0; i < 4; i++) {
+                blocks[i] = starling_alloc(w.client, (i == 0 ? 700u : 1000u << i) << 10);
+                cr_assert_not_null(blocks[i]);
+        }
+        cr_assert_eq(starling_client_describe(w.client, &info), 0);
+        cr_assert_eq(info.regions, 4);
+        cr_assert_eq(starling_free(w.client, blocks[1]), 0);
+        cr_assert_eq(starling_free(w.client, blocks[2]), 0);
+        cr_assert_null(starling_alloc(w.client, 50 << 20));
+        cr_assert_eq(starling_client_describe(w.client, &info), 0);
+        cr_assert_eq(info.regions, 2);
+        memset(blocks[3], 9, 100);
+        fake_runtime_kill(w.runtime, 0);
+        world_start(&w);
+        cr_assert_eq(starling_reconnect(w.client, 5 * SECOND_NS, &w.error), 0, "%s", w.error.text);
+        cr_assert_eq(fake_runtime_regions(w.runtime), 2);
+        cr_assert_eq(((char *)blocks[3])[99], 9);
+        echo_prepare(&w, 5, &e);
+        e.output.data = blocks[3];
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0, "%s", starling_queue_error(w.queue));
+        cr_assert_arr_eq(e.output.data, e.input.data, 80);
+        cr_assert_eq(starling_free(w.client, blocks[3]), 0);
+        cr_assert_not_null(starling_alloc(w.client, 20 << 20));
         world_leave(&w);
 }
 

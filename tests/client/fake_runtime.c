@@ -42,7 +42,7 @@ struct guest {
         struct sl_channel_offsets offsets;
         struct sl_mapping request, response;
         struct sl_mapping regions[SL_REGIONS_MAX];
-        uint32_t n_regions;
+        uint32_t n_regions; /* past the highest index that ever had one */
         struct {
                 struct sl_queue_map map;
                 uint32_t head;
@@ -344,27 +344,48 @@ static uint64_t limit_of(const struct fake_runtime *f)
         return f->options.arena_limit_bytes ? f->options.arena_limit_bytes : 1ull << 30;
 }
 
-static int new_region(struct fake_runtime *f, struct guest *g, uint64_t bytes, int *ret_fd)
+static uint32_t free_index(const struct guest *g)
 {
+        uint32_t index = 0;
+
+        while (index < g->n_regions && g->regions[index].base)
+                index++;
+        return index;
+}
+
+static void count_region(struct fake_runtime *f, struct guest *g, uint32_t index)
+{
+        if (index == g->n_regions)
+                g->n_regions++;
+        atomic_fetch_add(&f->n_regions, 1);
+}
+
+static int new_region(struct fake_runtime *f, struct guest *g, uint64_t bytes, uint32_t *ret_index, int *ret_fd)
+{
+        uint32_t index = *ret_index = free_index(g);
+
+        if (index == SL_REGIONS_MAX)
+                return -E2BIG;
         if (granted_bytes(g) + bytes > limit_of(f) || (f->options.region_limit_bytes && bytes > f->options.region_limit_bytes))
                 return -EDQUOT;
 
-        int r = sl_segment_create("fake-region", bytes, SL_SEAL_SHARED, ret_fd, &g->regions[g->n_regions], NULL);
+        int r = sl_segment_create("fake-region", bytes, SL_SEAL_SHARED, ret_fd, &g->regions[index], NULL);
 
         if (r == 0)
-                atomic_store(&f->n_regions, ++g->n_regions);
+                count_region(f, g, index);
         return r;
 }
 
-static int keep_region(struct fake_runtime *f, struct guest *g, int fd)
+static int keep_region(struct fake_runtime *f, struct guest *g, uint32_t *ret_index, int fd)
 {
+        uint32_t index = *ret_index = free_index(g);
         uint64_t bytes;
         int r = sl_segment_check(fd, SL_SEAL_SHARED, &bytes, NULL);
 
         if (r == 0)
-                r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &g->regions[g->n_regions], NULL);
+                r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &g->regions[index], NULL);
         if (r == 0)
-                atomic_store(&f->n_regions, ++g->n_regions);
+                count_region(f, g, index);
         return r;
 }
 
@@ -407,7 +428,7 @@ static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_mess
 {
         struct sl_message m = answer_of(SL_MESSAGE_WELCOME, 0, NULL);
         int fds[SL_MESSAGE_FDS_MAX] = {[SL_FD_CATALOGUE] = f->catalogue_fd};
-        uint32_t n = 1;
+        uint32_t n = 1, index;
 
         g->role = hello->hello.role;
         g->shape = hello->hello.shape;
@@ -426,7 +447,7 @@ static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_mess
                 fds[SL_FD_COMPLETION] = g->completion;
                 n = SL_FD_REGIONS;
                 if (!hello->hello.n_kept_regions && hello->hello.arena_bytes &&
-                        new_region(f, g, hello->hello.arena_bytes, &fds[n]) == 0)
+                        new_region(f, g, hello->hello.arena_bytes, &index, &fds[n]) == 0)
                         n++;
                 m.welcome.region_bytes = g->regions[0].bytes;
         }
@@ -450,17 +471,32 @@ static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_mess
 static int region(struct fake_runtime *f, struct guest *g, const struct sl_message *question, int kept_fd)
 {
         int fd = -1;
-        int r = kept_fd >= 0 ? keep_region(f, g, kept_fd) : new_region(f, g, question->region.bytes, &fd);
+        uint32_t index;
+        int r = kept_fd >= 0 ? keep_region(f, g, &index, kept_fd) : new_region(f, g, question->region.bytes, &index, &fd);
         struct sl_message m = answer_of(SL_MESSAGE_REGION, r, r == -EDQUOT ? "the arena's quota is used up" : "");
 
         if (r == 0) {
-                m.region.index = g->n_regions - 1;
-                m.region.bytes = g->regions[g->n_regions - 1].bytes;
+                m.region.index = index;
+                m.region.bytes = g->regions[index].bytes;
         }
         r = sl_message_send(g->socket, &m, &fd, fd >= 0);
         if (fd >= 0)
                 close(fd);
         return r;
+}
+
+static int release_region(struct fake_runtime *f, struct guest *g, uint32_t index)
+{
+        struct sl_message m = answer_of(SL_MESSAGE_REGION, f->options.keeps_regions ? -EBUSY : 0, "it is in use");
+
+        if (index >= g->n_regions || !g->regions[index].base)
+                return -EINVAL;
+        if (!f->options.keeps_regions) {
+                sl_mapping_free(&g->regions[index]);
+                atomic_fetch_sub(&f->n_regions, 1);
+        }
+        m.region.index = index;
+        return sl_message_send(g->socket, &m, NULL, 0);
 }
 
 static int administer(struct fake_runtime *f, struct guest *g, const struct sl_message *question)
@@ -488,6 +524,8 @@ static int handle(struct fake_runtime *f, struct guest *g, const struct sl_messa
                 return -EACCES;
         case SL_MESSAGE_REGION:
                 return region(f, g, m, n_fds ? fds[0] : -1);
+        case SL_MESSAGE_RELEASE:
+                return release_region(f, g, m->region.index);
         case SL_MESSAGE_BYE:
                 return 0;
         default:

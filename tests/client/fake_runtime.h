@@ -23,6 +23,7 @@ struct fake_options {
         const char *socket;          /* path */
         uint64_t arena_limit_bytes;  /* 0: 1 GiB */
         uint64_t region_limit_bytes; /* of one region; 0: none */
+        bool keeps_regions;          /* releases none: they are in use, it says */
         uint32_t depth_granted;      /* 0: what is asked for */
         uint32_t echo_width;         /* 0: 4 */
         bool echo_optional;          /* it has a second input, [3] of int64, that a request may leave out */

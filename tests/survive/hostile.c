@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder.h"
+#include "catalogue.h"
+#include "digits.h"
 #include "honest.h"
 #include "raw.h"
 #include "stats.h"
@@ -153,6 +155,175 @@ Test(doors, connections_that_others_hold_keep_no_client_out, .timeout = 60)
                 close(readers[i]);
         for (int i = 0; i < 200; i++)
                 close(silent[i]);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* ---- regions that are released ---- */
+
+#define REGION_BYTES (1ull << 20)
+
+static int ask_for(const struct raw *raw, enum sl_message_type type, uint32_t index, uint64_t bytes, struct sl_message *ret_answer)
+{
+        struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = type};
+        int fds[SL_MESSAGE_FDS_MAX];
+        uint32_t n = 0;
+        int r;
+
+        question.region.index = index;
+        question.region.bytes = bytes;
+        r = raw_ask(raw->socket, &question, NULL, 0, ret_answer, fds, &n);
+        while (n > 0)
+                close(fds[--n]);
+        return r;
+}
+
+static void add_relu(struct world *world)
+{
+        struct builder *b = builder_new(13);
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 16));
+        builder_node(b, "Relu", "x", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "relu", file, bytes);
+        builder_free(b);
+}
+
+static int request_relu(const struct raw *raw)
+{
+        const struct sl_descriptor tensor = {.bytes = 64, .dtype = SL_DTYPE_F32, .rank = 2, .dims = {1, 16}};
+        struct sl_catalogue_model found;
+        uint32_t index;
+
+        cr_assert_eq(sl_catalogue_find(raw->catalogue.base, "relu", &index, &found), 0);
+        return raw_request(raw,
+                &(struct sl_entry){.model = index, .generation = found.generation, .samples = 1, .n_inputs = 1, .n_outputs = 1},
+                (struct sl_descriptor[]){tensor, tensor});
+}
+
+static uint64_t memory_promised(const struct world *world)
+{
+        struct sl_stats_header header;
+        struct sl_stats_view *view;
+
+        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        sl_stats_read_header(view, &header);
+        sl_stats_close(view);
+        return sl_counter_read(&header.memory_bytes);
+}
+
+static void start_small(struct world *world)
+{
+        world_init(world);
+        add_relu(world);
+        world_configure(world, "models: [lenet, relu]\nlimits: {client: {arena_bytes: 4 MiB}, uid: {arena_bytes: 8 MiB}}\n");
+        world_start(world);
+}
+
+Test(regions, only_one_that_there_is_can_be_released_and_only_once, .timeout = 60)
+{
+        const struct sl_channel_shape shape = {.n_queues = 1, .depth = 16, .tensors = 2};
+        const uint32_t unknown[] = {1, 63, 64, 65, UINT32_MAX};
+        struct sl_message answer;
+        struct world world;
+        struct raw raw;
+
+        start_small(&world);
+        cr_assert_eq(raw_attach(&raw, world.socket_path, &shape, REGION_BYTES), 0);
+        for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+                cr_expect_eq(ask_for(&raw, SL_MESSAGE_RELEASE, unknown[i], 0, &answer), -ENOENT);
+        cr_expect_str_eq(answer.text, "arena region 4294967295 is to be released, and there is none");
+        cr_expect_eq(ask_for(&raw, SL_MESSAGE_RELEASE, 0, 0, &answer), 0);
+        cr_expect_eq(answer.region.bytes, 0);
+        cr_expect_eq(ask_for(&raw, SL_MESSAGE_RELEASE, 0, 0, &answer), -ENOENT);
+        cr_expect_not(raw_ended(&raw));
+        raw_detach(&raw);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* More than the 64 that there may be at a time, and of more bytes than user and client may have. */
+Test(regions, what_is_released_counts_no_more_and_its_index_is_free, .timeout = 60)
+{
+        const struct sl_channel_shape shape = {.n_queues = 1, .depth = 16, .tensors = 2};
+        struct footprint before;
+        struct sl_message answer;
+        struct world world;
+        struct raw raw;
+        uint64_t promised;
+
+        start_small(&world);
+        before = world_footprint(&world);
+        cr_assert_eq(raw_attach(&raw, world.socket_path, &shape, REGION_BYTES), 0);
+        promised = memory_promised(&world);
+        for (uint32_t i = 0; i < 100; i++) {
+                cr_assert_eq(ask_for(&raw, SL_MESSAGE_REGION, 0, 3 * REGION_BYTES, &answer), 0, "%s", answer.text);
+                cr_assert_eq(answer.region.index, 1);
+                cr_assert_eq(ask_for(&raw, SL_MESSAGE_REGION, 0, REGION_BYTES, &answer), -EDQUOT);
+                cr_assert_eq(ask_for(&raw, SL_MESSAGE_RELEASE, 1, 0, &answer), 0, "%s", answer.text);
+                cr_assert_eq(memory_promised(&world), promised);
+        }
+        cr_assert_eq(ask_for(&raw, SL_MESSAGE_RELEASE, 0, 0, &answer), 0);
+        cr_assert_eq(ask_for(&raw, SL_MESSAGE_REGION, 0, 4 * REGION_BYTES, &answer), 0, "%s", answer.text);
+        cr_assert_eq(answer.region.index, 0);
+        raw_detach(&raw);
+        world_expect_footprint(&world, &before);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* What was in it is gone for whoever keeps it open, and a request that names it is refused. */
+Test(regions, a_request_that_names_a_released_region_is_refused, .timeout = 60)
+{
+        const struct sl_channel_shape shape = {.n_queues = 1, .depth = 16, .tensors = 2};
+        struct sl_message answer;
+        struct world world;
+        struct raw raw;
+
+        start_small(&world);
+        cr_assert_eq(raw_attach(&raw, world.socket_path, &shape, REGION_BYTES), 0);
+        cr_expect_eq(request_relu(&raw), 0);
+        ((char *)raw.arena.base)[REGION_BYTES - 1] = 1;
+        cr_assert_eq(ask_for(&raw, SL_MESSAGE_RELEASE, 0, 0, &answer), 0);
+        cr_expect_eq(((char *)raw.arena.base)[REGION_BYTES - 1], 0);
+        cr_expect_eq(request_relu(&raw), -EFAULT);
+        cr_assert_eq(ask_for(&raw, SL_MESSAGE_REGION, 0, REGION_BYTES, &answer), 0);
+        cr_expect_eq(request_relu(&raw), 0);
+        raw_detach(&raw);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Nothing but one block is ever in use: no row of sizes may come to an end below the limits. */
+Test(regions, blocks_of_any_size_follow_each_other_without_end, .timeout = 60)
+{
+        struct starling_client *client, *other;
+        struct footprint before;
+        struct world world;
+        uint32_t seed = 3;
+
+        start_small(&world);
+        before = world_footprint(&world);
+        cr_assert_eq(
+                starling_connect(&(struct starling_options){.runtime = world.socket_path, .arena_bytes = 64 << 10}, &client, NULL),
+                0);
+        for (uint32_t i = 0; i < 1000; i++) {
+                uint64_t bytes = 1 + digits_random(&seed, 3u << 20);
+                char *block = starling_alloc(client, bytes);
+
+                cr_assert_not_null(block, "%llu bytes, round %u\n%s", (unsigned long long)bytes, i, world_log(&world));
+                block[0] = block[bytes - 1] = 1;
+                cr_assert_eq(starling_free(client, block), 0);
+        }
+        cr_assert_eq(
+                starling_connect(&(struct starling_options){.runtime = world.socket_path, .arena_bytes = 64 << 10}, &other, NULL),
+                0);
+        cr_assert_not_null(starling_alloc(other, 3 << 20), "what the first gave back is another's to take");
+        starling_close(other);
+        starling_close(client);
+        world_expect_footprint(&world, &before);
         world_stop(&world);
         world_free(&world);
 }

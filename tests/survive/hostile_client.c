@@ -206,6 +206,22 @@ static void scramble_all(struct hostile *h)
         ring_doorbell(h);
 }
 
+/* The region that all of its requests name goes, whatever is in flight, and another one comes in its place. */
+static void exchange_region(struct hostile *h)
+{
+        struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_RELEASE}, answer;
+        int fds[SL_MESSAGE_FDS_MAX];
+        uint32_t n = 0;
+
+        question.region.index = digits_random(&h->seed, 8) ? 0 : (uint32_t)any(h);
+        raw_ask(h->raw.socket, &question, NULL, 0, &answer, fds, &n);
+        question.type = SL_MESSAGE_REGION;
+        question.region.bytes = ARENA_BYTES;
+        if (raw_ask(h->raw.socket, &question, NULL, 0, &answer, fds, &n) == 0)
+                while (n > 0)
+                        close(fds[--n]);
+}
+
 static void attack_rings_once(struct hostile *h, bool tag_kept)
 {
         uint64_t until = sl_clock_ns() + (20 + digits_random(&h->seed, 80)) * SL_NS_PER_MS;
@@ -217,6 +233,8 @@ static void attack_rings_once(struct hostile *h, bool tag_kept)
                 for (int i = 0; i < 64; i++)
                         send_entry(h, digits_random(&h->seed, QUEUES), tag_kept);
                 ring_doorbell(h);
+                if (digits_random(&h->seed, 8) == 0)
+                        exchange_region(h);
         }
         atomic_store(&h->stop, true);
         pthread_join(thread, NULL);
@@ -364,7 +382,7 @@ static struct sl_message some_message(struct hostile *h)
         const struct sl_channel_shape shape = {.n_queues = QUEUES, .depth = DEPTH, .tensors = TENSORS};
         struct sl_message message = raw_hello(SL_ROLE_CLIENT, &shape, digits_random(&h->seed, 2) ? any(h) : 0);
 
-        message.type = digits_random(&h->seed, 3) ? SL_MESSAGE_HELLO : digits_random(&h->seed, 9);
+        message.type = digits_random(&h->seed, 3) ? SL_MESSAGE_HELLO : digits_random(&h->seed, 13);
         if (message.type != SL_MESSAGE_HELLO)
                 message.region.bytes = any(h);
         spoil(h, (char *)&message + 8, sizeof(message) - 8);

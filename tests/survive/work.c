@@ -192,6 +192,42 @@ Test(work, a_deadline_ends_a_loop_that_has_no_end, .timeout = 60)
         world_free(&world);
 }
 
+static uint32_t count_regions(struct starling_client *client)
+{
+        struct starling_client_info info;
+
+        cr_assert_eq(starling_client_describe(client, &info), 0);
+        return info.regions;
+}
+
+/* Its tensors are freed while it is in flight: the client finds nothing in use in the region, and the runtime knows better. */
+Test(work, a_region_stays_while_a_request_in_flight_names_it_and_goes_when_it_has_ended, .timeout = 60)
+{
+        struct world world;
+        struct slow slow;
+        uint64_t id;
+        void *block;
+
+        start(&world);
+        slow_open_loop(&slow, &world);
+        id = slow_submit(&slow, 0);
+        world_pause_us(100000);
+        starling_free(slow.client, slow.inputs[0].data);
+        starling_free(slow.client, slow.output.data);
+        block = starling_alloc(slow.client, 20 << 20);
+        cr_assert_not_null(block);
+        cr_expect_eq(count_regions(slow.client), 2);
+        world_expect_log(&world, "arena region 0 is named by a request in flight");
+        starling_cancel(slow.queue, id);
+        slow_expect(&slow, -ECANCELED);
+        starling_free(slow.client, block);
+        cr_assert_not_null(starling_alloc(slow.client, 100 << 20));
+        cr_expect_eq(count_regions(slow.client), 1);
+        starling_close(slow.client);
+        world_stop(&world);
+        world_free(&world);
+}
+
 /* The request completes as cancelled, then the runtime ends with status 0: within one step, or this would take ten minutes. */
 Test(work, a_shut_down_ends_what_runs_after_its_grace, .timeout = 60)
 {

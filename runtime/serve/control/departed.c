@@ -89,6 +89,8 @@ void sl_departed_keep(struct sl_sessions *s, struct sl_session *session)
         for (uint32_t i = 0; i < n; i++) {
                 const struct sl_region *region = &channel->regions[i];
 
+                if (!region->base)
+                        continue;
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, region->bytes);
                 if (is_used_by_others(s, session, region->identity)) {
                         munmap(region->base, region->bytes);
@@ -101,6 +103,15 @@ void sl_departed_keep(struct sl_sessions *s, struct sl_session *session)
         }
         if (departed)
                 append(s, departed);
+}
+
+void sl_departed_release(struct sl_sessions *s, const struct sl_session *session, const struct sl_region *region)
+{
+        sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, region->bytes);
+        if (is_used_by_others(s, session, region->identity))
+                munmap(region->base, region->bytes);
+        else
+                empty(region);
 }
 
 bool sl_departed_lend(struct sl_sessions *s, uint64_t identity, struct sl_departed_region *ret_lent)

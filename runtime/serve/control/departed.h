@@ -24,6 +24,9 @@ struct sl_sessions;
 /* @session ends, nobody uses its channel: its regions come here, and the channel has none any more. */
 void sl_departed_keep(struct sl_sessions *sessions, struct sl_session *session);
 
+/* @session has released it: it is unmapped, no longer in the ledger, and empty unless another session has it as well. */
+void sl_departed_release(struct sl_sessions *sessions, const struct sl_session *session, const struct sl_region *region);
+
 /*
  * A region that somebody hands back is that one's, with its contents: it is no longer here or in the ledger, which may have no room
  * for it twice. @identity: of struct sl_region. Return: false: it is not here; else settle is to follow.

@@ -117,13 +117,34 @@ int sl_region_create(struct sl_sessions *s, struct sl_session *session, uint64_t
         return r;
 }
 
+int sl_region_check(const struct sl_session *session, uint32_t index, struct sl_error *error)
+{
+        const struct sl_channel *channel = session->channel;
+
+        if (index < SL_REGIONS_MAX && channel->regions[index].base)
+                return 0;
+        return sl_error_set(error, ENOENT, "arena region %u is to be released, and there is none", index);
+}
+
+void sl_region_drop(struct sl_sessions *s, struct sl_session *session, uint32_t index)
+{
+        struct sl_channel *channel = session->channel;
+        struct sl_region region = channel->regions[index];
+
+        sl_channel_remove_region(channel, index);
+        sl_departed_release(s, session, &region);
+        session->account->arena_bytes -= region.bytes;
+        session->account->regions--;
+        sl_counter_set(&channel->stats->arena_bytes, channel->arena_bytes);
+}
+
 bool sl_region_is_of(const struct sl_session *session, uint64_t identity)
 {
         const struct sl_channel *channel = session->channel;
         uint32_t n = channel ? atomic_load_explicit(&channel->n_regions, memory_order_relaxed) : 0;
 
         for (uint32_t i = 0; i < n; i++)
-                if (channel->regions[i].identity == identity)
+                if (channel->regions[i].base && channel->regions[i].identity == identity)
                         return true;
         return false;
 }

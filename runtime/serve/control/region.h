@@ -17,6 +17,12 @@ struct sl_sessions;
  */
 int sl_region_create(struct sl_sessions *sessions, struct sl_session *session, uint64_t bytes, int *ret_fd, struct sl_error *error);
 
+/* May this region be released? Return: 0; -ENOENT there is none of that index. */
+int sl_region_check(const struct sl_session *session, uint32_t index, struct sl_error *error);
+
+/* The dispatcher has released it: it is unmapped and emptied, and no longer counted, so that its index is free. */
+void sl_region_drop(struct sl_sessions *sessions, struct sl_session *session, uint32_t index);
+
 /* True when one of the regions of the session is this file. @identity: its inode. */
 bool sl_region_is_of(const struct sl_session *session, uint64_t identity);
 

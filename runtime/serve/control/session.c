@@ -100,7 +100,7 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         struct sl_channel *channel = session->channel;
 
         if (channel) {
-                session->account->regions -= atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
+                session->account->regions -= sl_channel_count_regions(channel);
                 if (!s->ending)
                         sl_departed_keep(s, session);
                 sl_memory_give(s->options.memory, SL_MEMORY_CHANNELS, sl_channel_bytes(&channel->shape));
@@ -275,6 +275,39 @@ static void handle_region(struct sl_sessions *s, struct sl_session *session, con
         send_message(session, &message, &fd, fd >= 0);
 }
 
+static void handle_release(struct sl_sessions *s, struct sl_session *session, uint32_t index)
+{
+        struct sl_error error;
+        int r = sl_region_check(session, index, &error);
+
+        if (r < 0) {
+                refuse(s, session, SL_MESSAGE_REGION, r, error.text);
+                return;
+        }
+        session->releasing = index + 1;
+        sl_dispatcher_command(s->options.dispatcher,
+                &(struct sl_command){.kind = SL_COMMAND_RELEASE_REGION, .pointer = session->channel, .index = index});
+}
+
+/* Also of a session that leaves meanwhile, which hears nothing of it. */
+static void region_released(struct sl_sessions *s, struct sl_session *session, int status)
+{
+        struct sl_message message = {.type = SL_MESSAGE_REGION};
+        char text[80];
+
+        message.region.index = session->releasing - 1;
+        session->releasing = 0;
+        if (status == 0)
+                sl_region_drop(s, session, message.region.index);
+        if (session->state == SESSION_LEAVING)
+                return;
+        snprintf(text, sizeof(text), "arena region %u is named by a request in flight", message.region.index);
+        if (status < 0)
+                refuse(s, session, SL_MESSAGE_REGION, status, text);
+        else
+                send_message(session, &message, NULL, 0);
+}
+
 static void handle_admin(struct sl_sessions *s, struct sl_session *session, struct sl_message *asked)
 {
         struct sl_registry *registry = s->options.registry;
@@ -343,6 +376,8 @@ static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_
                 handle_kept_region(s, session, fd);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_REGION)
                 handle_region(s, session, message, -1);
+        else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_RELEASE && *fd < 0)
+                handle_release(s, session, message->region.index);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_BYE)
                 session->bye = true;
         else if (session->state == SESSION_ADMIN && message->type == SL_MESSAGE_ALLOT)
@@ -389,14 +424,15 @@ static bool receive_message(struct sl_sessions *s, struct sl_session *session)
                 leave_after(s, session, r);
         if (fd >= 0)
                 sl_reaper_close(s->options.reaper, fd);
-        return r == 0 && session->region_fd < 0 && session->state != SESSION_FREE && session->state != SESSION_LEAVING;
+        return r == 0 && session->region_fd < 0 && !session->releasing && session->state != SESSION_FREE &&
+               session->state != SESSION_LEAVING;
 }
 
 static void read_turn(struct sl_sessions *s, struct sl_session *session)
 {
         uint32_t n = 0;
 
-        while (n < MESSAGES_AT_ONCE && receive_message(s, session))
+        while (!session->releasing && n < MESSAGES_AT_ONCE && receive_message(s, session))
                 n++;
         session->unread = n == MESSAGES_AT_ONCE;
 }
@@ -417,6 +453,10 @@ void sl_sessions_event(struct sl_sessions *s, const struct sl_event *event)
                 return;
         if (event->kind == SL_EVENT_CHANNEL_BROKEN) {
                 leave(s, session, "client-ejected", event->text);
+        } else if (event->kind == SL_EVENT_REGION_RELEASED) {
+                region_released(s, session, event->status);
+                if (session->state == SESSION_CLIENT)
+                        read_turn(s, session);
         } else if (event->kind == SL_EVENT_CHANNEL_GONE) {
                 free_session(s, session);
                 resume(s);

@@ -53,7 +53,7 @@ void sl_sessions_turn_away(struct sl_sessions *sessions, int fd, int status, con
 bool sl_sessions_owns(const struct sl_sessions *sessions, uint64_t token);
 void sl_sessions_happened(struct sl_sessions *sessions, uint64_t token, uint32_t what);
 
-/* An event of the dispatcher: CHANNEL_GONE, CHANNEL_BROKEN. */
+/* An event of the dispatcher: CHANNEL_GONE, CHANNEL_BROKEN, REGION_RELEASED. */
 void sl_sessions_event(struct sl_sessions *sessions, const struct sl_event *event);
 
 /* The answer to an administrator's message; nothing if that one has left. */

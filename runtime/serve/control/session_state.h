@@ -22,10 +22,12 @@ struct sl_session {
         uint32_t refusals;
         uint32_t regions_due; /* announced by its HELLO and not handed back yet: so many messages may bring an fd */
         int region_fd;        /* handed back, while a session that leaves uses it still: nothing more is read; -1: none */
-        bool is_passing;      /* fds may lie unread in its socket */
-        bool unread;          /* it had more messages than its turn allowed */
+        uint32_t releasing; /* index + 1 of the region that the dispatcher has been asked to release: nothing more is read; 0: none
+                             */
+        bool is_passing;    /* fds may lie unread in its socket */
+        bool unread;        /* it had more messages than its turn allowed */
         struct sl_change *draft; /* of an administrator: what it has allotted */
-        bool bye;             /* it will not hand its arena back */
+        bool bye;                /* it will not hand its arena back */
 };
 
 struct sl_departed;

@@ -77,7 +77,8 @@ static int check_place(const struct look *look, uint32_t tensor, uint64_t stride
 {
         const struct sl_descriptor *d = &look->descriptors[tensor];
 
-        if (d->region >= look->n_regions)
+        if (d->region >= look->n_regions ||
+                !atomic_load_explicit(&look->regions[d->region].live, memory_order_acquire)) /* R2 of channel.h */
                 return refuse_tensor(look, tensor, -EFAULT, SL_REASON_REGION, d->region, look->n_regions);
         if (d->offset % SL_LINE_BYTES)
                 return refuse_tensor(look, tensor, -EINVAL, SL_REASON_ALIGNMENT, d->offset, SL_LINE_BYTES);

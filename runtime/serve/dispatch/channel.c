@@ -139,7 +139,8 @@ struct sl_channel *sl_channel_free(struct sl_channel *channel)
         if (!channel)
                 return NULL;
         for (uint32_t i = 0; i < atomic_load_explicit(&channel->n_regions, memory_order_relaxed); i++)
-                munmap(channel->regions[i].base, channel->regions[i].bytes);
+                if (channel->regions[i].base)
+                        munmap(channel->regions[i].base, channel->regions[i].bytes);
         sl_channel_forget_regions(channel);
         sl_mapping_free(&channel->request_map);
         sl_mapping_free(&channel->response_map);
@@ -171,9 +172,19 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id)
         ((struct sl_channel_header *)channel->response_map.base)->client_id = id;
 }
 
+static uint32_t find_index(const struct sl_channel *channel)
+{
+        uint32_t n = atomic_load_explicit(&channel->n_regions, memory_order_relaxed), index = 0;
+
+        while (index < n && channel->regions[index].base)
+                index++;
+        return index;
+}
+
 int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd)
 {
-        uint32_t index = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
+        uint32_t index = find_index(channel);
+        struct sl_region *region = &channel->regions[index];
         int number;
 
         if (index == SL_REGIONS_MAX)
@@ -182,15 +193,39 @@ int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, 
         if (number < 0)
                 return number;
         channel->table = table;
-        channel->regions[index] = (struct sl_region){.base = mapping->base, .bytes = mapping->bytes, .number = (uint32_t)number};
+        region->base = mapping->base;
+        region->bytes = mapping->bytes;
+        region->number = (uint32_t)number;
         channel->arena_bytes += mapping->bytes;
-        atomic_store_explicit(&channel->n_regions, index + 1, memory_order_release); /* R1 */
+        atomic_store_explicit(&region->live, 1, memory_order_release); /* R1 */
+        if (index == atomic_load_explicit(&channel->n_regions, memory_order_relaxed))
+                atomic_store_explicit(&channel->n_regions, index + 1, memory_order_release);
         return (int)index;
+}
+
+void sl_channel_remove_region(struct sl_channel *channel, uint32_t index)
+{
+        struct sl_region *region = &channel->regions[index];
+
+        sl_regions_remove(channel->table, region->number);
+        channel->arena_bytes -= region->bytes;
+        region->base = NULL;
+        region->bytes = region->identity = 0;
+}
+
+uint32_t sl_channel_count_regions(const struct sl_channel *channel)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < atomic_load_explicit(&channel->n_regions, memory_order_relaxed); i++)
+                n += channel->regions[i].base != NULL;
+        return n;
 }
 
 void sl_channel_forget_regions(struct sl_channel *channel)
 {
         for (uint32_t i = 0; i < atomic_load_explicit(&channel->n_regions, memory_order_relaxed); i++)
-                sl_regions_remove(channel->table, channel->regions[i].number);
+                if (channel->regions[i].base)
+                        sl_regions_remove(channel->table, channel->regions[i].number);
         atomic_store_explicit(&channel->n_regions, 0, memory_order_relaxed);
 }

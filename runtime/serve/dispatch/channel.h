@@ -43,8 +43,9 @@ struct sl_queue {
 struct sl_region {
         unsigned char *base;
         uint64_t bytes;
-        uint64_t identity; /* inode number of the memfd; control thread */
-        uint32_t number;   /* in the runtime's table of regions */
+        uint64_t identity;     /* inode number of the memfd; control thread */
+        uint32_t number;       /* in the runtime's table of regions */
+        _Atomic uint32_t live; /* requests may name it */
 };
 
 struct sl_channel {
@@ -60,12 +61,16 @@ struct sl_channel {
         uint64_t arena_bytes; /* control thread */
 
         /*
-         * (R1) control: regions[n] filled, then store-release n_regions = n + 1, then the client is told the index.
-         * (R2) dispatcher: load-acquire n_regions, then read below it.                        pairs with R1
+         * An index is control's while it has no region, from R1 to R3 the dispatcher's to read, then control's again.
+         *
+         * (R1) control: regions[n] filled, then store-release live = 1, then n_regions is past it, then the client is told n.
+         * (R2) dispatcher: load-acquire live below n_regions, then read the rest.             pairs with R1
+         * (R3) dispatcher, asked to release it: live = 0 when nothing in flight names it, then REGION_RELEASED, a mailbox's
+         *      release and acquire, after which control takes regions[n] apart and fills it anew.
          */
         struct sl_region regions[SL_REGIONS_MAX];
-        _Atomic uint32_t n_regions;
-        struct sl_regions *table; /* where they have numbers */
+        _Atomic uint32_t n_regions; /* past the highest index that ever had one */
+        struct sl_regions *table;   /* where they have numbers */
 
         /* dispatcher */
         uint32_t in_flight;
@@ -97,10 +102,16 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id);
 /* Unmaps and closes everything; the dispatcher no longer knows the channel. NULL is fine. Returns NULL. */
 struct sl_channel *sl_channel_free(struct sl_channel *channel);
 
-/* Adds a region that control has mapped, which gets a number in @table. @fd: its memory. Return: its index; -E2BIG; -EMFILE,
- * -ENFILE.
+/* Adds a region that control has mapped, which gets a number in @table. @fd: its memory. Return: its index, the lowest that is
+ * free; -E2BIG; -EMFILE, -ENFILE.
  */
 int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd);
+
+/* REGION_RELEASED has come (R3): its number and its index are free, and it is no longer counted. The mapping is the caller's. */
+void sl_channel_remove_region(struct sl_channel *channel, uint32_t index);
+
+/* As many as there are. Control thread. */
+uint32_t sl_channel_count_regions(const struct sl_channel *channel);
 
 /* The dispatcher no longer knows the channel: it has no regions any more. Their mappings are the caller's. */
 void sl_channel_forget_regions(struct sl_channel *channel);

@@ -38,6 +38,39 @@ static void remove_channel(struct sl_dispatcher *d, struct sl_channel *channel)
         d->unsettled = true;
 }
 
+static bool is_named(const struct sl_request *request, uint32_t number)
+{
+        uint32_t n = request->ensemble->n_inputs + request->ensemble->assembly.n_outputs;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (request->work.inputs[i].region == number)
+                        return true;
+        return false;
+}
+
+/* What is parked has no places yet: its tensors are looked at when its sizes are served. */
+static bool is_in_use(const struct sl_channel *channel, uint32_t number)
+{
+        for (uint32_t i = 0; i < channel->shape.n_queues; i++) {
+                const struct sl_queue *queue = &channel->queues[i];
+
+                for (uint32_t tag = 0; queue->in_flight && tag < channel->shape.depth; tag++)
+                        if (queue->requests[tag].state >= SL_REQUEST_WAITING && is_named(&queue->requests[tag], number))
+                                return true;
+        }
+        return false;
+}
+
+static void release_region(struct sl_dispatcher *d, struct sl_channel *channel, uint32_t index)
+{
+        struct sl_region *region = &channel->regions[index];
+        bool in_use = is_in_use(channel, region->number);
+
+        if (!in_use)
+                atomic_store_explicit(&region->live, 0, memory_order_relaxed); /* R3 */
+        sl_event_send(d, SL_EVENT_REGION_RELEASED, channel, in_use ? -EBUSY : 0, NULL);
+}
+
 static void retire(struct sl_dispatcher *d, uint32_t index)
 {
         struct sl_ensemble *ensemble = d->served[index];
@@ -184,6 +217,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 break;
         case SL_COMMAND_REMOVE_CHANNEL:
                 remove_channel(d, command->pointer);
+                break;
+        case SL_COMMAND_RELEASE_REGION:
+                release_region(d, command->pointer, command->index);
                 break;
         case SL_COMMAND_SERVE:
                 attach_ensemble(d, command->pointer);

@@ -13,8 +13,8 @@ void sl_event_send(struct sl_dispatcher *d, enum sl_event_kind kind, void *point
 
         if (text)
                 strncpy(event.text, text, sizeof(event.text) - 1);
-        /* There is room: control gives every channel, ensemble and model at most two events, waits for the answer to a PROBE and a
-         * MARK before it sends another, and made the mailbox for all. */
+        /* There is room: control gives every ensemble and model at most two events and every channel three (it releases one
+         * region at a time), waits for the answer to a PROBE and a MARK before it sends another, and made the mailbox for all. */
         sl_mailbox_put(d->events, &event);
         sl_bell_ring(d->options.control, d->wait);
 }

@@ -170,8 +170,8 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
 static int admit(const struct sl_channel *channel, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
         const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *refused, struct sl_place *tensors)
 {
-        return sl_admit(entry, descriptors, channel->regions,
-                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, ensemble, now_ns, refused, tensors);
+        return sl_admit(entry, descriptors, channel->regions, atomic_load_explicit(&channel->n_regions, memory_order_acquire),
+                ensemble, now_ns, refused, tensors);
 }
 
 /* How much room there is for outputs that say only afterwards how large they are. */
@@ -252,8 +252,8 @@ static int route(struct sl_dispatcher *d, const struct sl_channel *channel, cons
         const struct sl_descriptor *descriptors, uint64_t now_ns, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
         struct sl_refused *refused)
 {
-        int r = sl_admit_open(entry, descriptors, channel->regions,
-                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, *ensemble, now_ns, refused);
+        int r = sl_admit_open(entry, descriptors, channel->regions, atomic_load_explicit(&channel->n_regions, memory_order_acquire),
+                *ensemble, now_ns, refused);
 
         return r < 0 ? r : sl_route(d, channel->user, entry, descriptors, ensemble, ret_slot, refused);
 }

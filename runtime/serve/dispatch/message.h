@@ -15,6 +15,7 @@ struct sl_executor;
 enum sl_command_kind {
         SL_COMMAND_ADD_CHANNEL,    /* pointer: struct sl_channel */
         SL_COMMAND_REMOVE_CHANNEL, /* ends its requests; answered by CHANNEL_GONE */
+        SL_COMMAND_RELEASE_REGION, /* of the channel, @index; answered by REGION_RELEASED */
         SL_COMMAND_SERVE,          /* pointer: struct sl_ensemble, in the place of its index; the old one retires */
         SL_COMMAND_ATTACH,         /* pointer: struct sl_ensemble, which serves: whoever waits for its sizes gets it */
         SL_COMMAND_WITHDRAW,       /* index: what is served there retires */
@@ -47,6 +48,7 @@ struct sl_command {
 
 enum sl_event_kind {
         SL_EVENT_CHANNEL_GONE,     /* nothing of it is in use any more */
+        SL_EVENT_REGION_RELEASED,  /* status 0: no request names it, now or later; -EBUSY: one in flight does */
         SL_EVENT_CHANNEL_BROKEN,   /* it broke the protocol: status and text say how; remove it */
         SL_EVENT_ENSEMBLE_RETIRED, /* nothing of it is in flight any more */
         SL_EVENT_MODEL_GONE,       /* and with it all its workers, those that were leaving too */

@@ -61,6 +61,18 @@ class Configured(unittest.TestCase):
         self.assertIn('prepared_shapes: no input has an open dimension \\"height\\": open are', prepared[0])
         self.assertIn('dimension \\"T\\": none is open', " ".join(self.said_of(runtime, "fixed")))
 
+    def test_batches_that_grow_and_shrink_never_run_out_of_arena(self):
+        runtime = self.serve(
+            {"net": models.turning(models.F32)},
+            "limits: {client: {arena_bytes: 4 MiB}, uid: {arena_bytes: 4 MiB}}",
+        )
+        with runtime.connect(arena_bytes=1 << 16) as client:
+            for bytes in (1 << 10, 3 << 20, 1 << 20, 2 << 20, 7 << 17) * 20:
+                array = client.empty(bytes, np.uint8)
+                array[-1] = 1
+                del array
+            self.assertLessEqual(client.info().arena_bytes, 4 << 20)
+
     def unused(self, nets, configuration, *arguments):
         """What the log says of options that nobody uses, when all models are loaded."""
         runtime = RealRuntime(nets, *arguments, configuration=configuration)
