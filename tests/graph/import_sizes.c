@@ -199,6 +199,7 @@ Test(import, a_question_mark_names_no_dimension)
         cr_assert_eq(signature.n_symbols, 2);
         cr_assert_str_eq(signature.symbols[signature.inputs[0].symbols[2]], "x:2");
         cr_assert_str_eq(signature.symbols[signature.inputs[0].symbols[3]], "x:3");
+        sl_signature_deinit(&signature);
         builder_free(b);
 }
 

@@ -104,12 +104,16 @@ struct sl_own_divisor sl_own_divide_by(uint64_t divisor)
                 (uint32_t)divisor, (uint32_t)(((1ull << 32) * ((1ull << shift) - divisor)) / divisor + 1), shift};
 }
 
-static bool can_merge(const struct sl_own_box *box, uint32_t outer)
+/* @ret_size: of both together. Without elements, a tensor may have dimensions of any size beside one of 0. */
+static bool can_merge(const struct sl_own_box *box, uint32_t outer, int64_t *ret_size)
 {
+        int64_t stride;
+
         for (uint32_t k = 0; k < box->n_tensors; k++)
-                if (box->strides[k][outer] != box->strides[k][outer + 1] * box->sizes[outer + 1])
+                if (__builtin_mul_overflow(box->strides[k][outer + 1], box->sizes[outer + 1], &stride) ||
+                        box->strides[k][outer] != stride)
                         return false;
-        return true;
+        return !__builtin_mul_overflow(box->sizes[outer], box->sizes[outer + 1], ret_size);
 }
 
 static void drop(struct sl_own_box *box, uint32_t dim)
@@ -124,12 +128,14 @@ static void drop(struct sl_own_box *box, uint32_t dim)
 
 void sl_own_collapse(struct sl_own_box *box)
 {
+        int64_t size;
+
         for (uint32_t d = box->rank; d-- > 0 && box->rank > 1;)
                 if (box->sizes[d] == 1)
                         drop(box, d);
         for (uint32_t d = box->rank; d-- > 1;)
-                if (can_merge(box, d - 1)) {
-                        box->sizes[d] *= box->sizes[d - 1];
+                if (can_merge(box, d - 1, &size)) {
+                        box->sizes[d] = size;
                         drop(box, d - 1);
                 }
         if (!box->rank) {
