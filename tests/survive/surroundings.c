@@ -592,13 +592,13 @@ Test(surroundings, a_stop_of_the_runtime_is_no_hang_of_its_workers, .timeout = 6
         struct world world;
 
         world_init(&world);
-        world_configure(&world, "models: [lenet]\nmodel_defaults: {isolation: process, hang_ms: 100}\n");
+        world_configure(&world, "models: [lenet]\nmodel_defaults: {isolation: process, hang_ms: 2000}\n");
         world_start(&world);
         honest = honest_start(&world, "lenet");
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 2; i++) {
                 honest_expect_progress(honest, 10);
                 kill(world.pid, SIGSTOP);
-                world_pause_us(1000000);
+                world_pause_us(3000000);
                 kill(world.pid, SIGCONT);
         }
         honest_expect_progress(honest, 20);
