@@ -578,7 +578,7 @@ Test(repository, a_file_that_is_no_model_is_no_repository)
 /* A file beside it whose name begins as its own does is its own; another model's is not. */
 Test(repository, the_stamp_of_a_file_among_others_is_its_own)
 {
-        const char *repository;
+        char *repository;
         uint64_t first;
 
         model("flat/lenet.onnx");
@@ -591,4 +591,5 @@ Test(repository, the_stamp_of_a_file_among_others_is_its_own)
         cr_expect_eq(stamp_of(repository), first);
         folder_write(&folder, "flat/lenet.onnx.data", "22");
         cr_expect_neq(stamp_of(repository), first);
+        free(repository);
 }
