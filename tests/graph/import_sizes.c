@@ -156,6 +156,7 @@ Test(import, a_signature_numbers_open_dimensions_by_name)
         cr_assert_eq(signature.inputs[2].tensor.shape.dims[0], SL_DIM_BATCH);
         cr_expect(signature.outputs[0].described);
         cr_expect_not(signature.outputs[1].described);
+        sl_signature_deinit(&signature);
 }
 
 static void expect_no_batch(const struct sl_signature *signature)
@@ -180,6 +181,10 @@ Test(import, what_does_not_lead_all_inputs_or_is_a_size_of_anything_else_is_no_b
         expect_no_batch(&behind);
         expect_no_batch(&twice);
         cr_assert_eq(behind.inputs[1].symbols[1], behind.inputs[0].symbols[0]);
+        sl_signature_deinit(&without);
+        sl_signature_deinit(&scalar);
+        sl_signature_deinit(&behind);
+        sl_signature_deinit(&twice);
 }
 
 /* What Paddle writes for each dimension that it does not know. */
