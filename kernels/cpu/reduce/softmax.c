@@ -66,8 +66,11 @@ SL_CPU_CLONES static void subtract(int64_t n, float *restrict y, const float *re
                 y[i] -= logarithm[i];
 }
 
-static void softmax_slab(const struct softmax *s, float *y, const float *x, float *maximum, float *sum)
+/* @maximum: room for two rows of the inner dimensions. */
+static void softmax_slab(const struct softmax *s, float *y, const float *x, float *maximum)
 {
+        float *sum = maximum + s->inner;
+
         memcpy(maximum, x, (size_t)s->inner * sizeof(*maximum));
         memset(sum, 0, (size_t)s->inner * sizeof(*sum));
         for (int64_t c = 1; c < s->count; c++)
@@ -87,8 +90,6 @@ static void softmax_slab(const struct softmax *s, float *y, const float *x, floa
 static int softmax_run(const void *state, const struct sl_binding *binding)
 {
         const struct softmax *s = state;
-        float *maximum = binding->scratch, *sum = maximum + s->inner;
-
         struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->outer);
 
         for (int64_t o = rows.first; o < rows.end; o++) {
@@ -98,7 +99,7 @@ static int softmax_run(const void *state, const struct sl_binding *binding)
                 if (s->by_tiles)
                         sl_softmax_row(s->count, s->logarithm, y, x);
                 else
-                        softmax_slab(s, y, x, maximum, sum);
+                        softmax_slab(s, y, x, binding->scratch);
         }
         return 0;
 }
