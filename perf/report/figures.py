@@ -84,7 +84,7 @@ class Figures:
     """Everything that is printed, read once."""
 
     def __init__(self):
-        self.noop = Result("noop-2026-11-22")
+        self.noop, self.noop_later = Result("noop-2026-11-22"), Result("noop-2026-11-23")
         self.small_c, self.small = Result("small-c-epyc25-2026-11-23"), Result("small-2026-11-23")
         self.peers = Result("peers-2026-11-23")
         self.zoo = [("Intel Xeon, model 167", Result("engine-zoo-2026-11-22")), ("AMD EPYC, family 26", Result("engine-zoo-epyc-2026-11-22")),
@@ -103,7 +103,7 @@ class Figures:
 
     def all(self):
         several = self.zoo + self.further + self.teams + self.precision
-        return [self.noop, self.small_c, self.small, self.peers] + [result for _, result in several] + [
+        return [self.noop, self.noop_later, self.small_c, self.small, self.peers] + [result for _, result in several] + [
             self.trees, self.merged, self.turns, self.starts, self.cold]
 
 
@@ -135,7 +135,7 @@ def readme_table(figures):
          f"{time_of(noop['ring_rtt_p50_ns'])}, two bare rings ({noop.link('EPYC 26', base)})"],
         ["the same beside Triton, from C", f"{triton['figure']:.0f} x as soon",
          f"{triton['rival'].split(': ')[1]}, gRPC with shared memory ({figures.peers.link('EPYC 25', base)})"],
-        ["a perceptron of 0.5 us from Python, p50", f"{small['starling_p50_us']:.1f} us",
+        ["a small perceptron from Python, p50", f"{small['starling_p50_us']:.1f} us",
          f"{small['onnxruntime_p50_us']:.1f} us, ONNX Runtime in the process ({small.link('EPYC 26', base)})"],
         [f"{zoo['models']} networks in fp32, one core, batch 1", spread(batch_rows(zoo, 1)),
          f"the fastest of ONNX Runtime, OpenVINO, ncnn, MNN ({zoo.link('EPYC 26', base)})"],
@@ -153,7 +153,7 @@ def readme_table(figures):
 
 
 def path_section(figures):
-    noop = figures.noop
+    noop, later = figures.noop, figures.noop_later
     rows = [
         ["floor: one cache line from core to core and back, before; after", f"{time_of(noop['floor_ns'])}; {time_of(noop['floor_after_ns'])}", ""],
         ["bare ring, p50; mean", f"{time_of(noop['ring_rtt_p50_ns'])}; {time_of(noop['ring_rtt_mean_ns'])}", ""],
@@ -168,22 +168,23 @@ def path_section(figures):
         ["an idle runtime", f"{100 * noop['idle_cpu_share']:.3f} % of a core, {noop['idle_rss_bytes'] / 1e6:.1f} MB", "0.5 %, 30 MB"],
     ]  # fmt: skip
     return ("## The path of a request\n\nThe *floor* is one cache line's ping-pong between the two cores. The *bare ring* is two processes with a ring each way. Both\n"
-            "are of the same run. How far apart two virtual cores lie changes within seconds: another run of that day had a floor of 520 ns.\n\n"
+            f"are of the same run, on an {noop.link('AMD EPYC, family 26', '')}. How far apart two virtual cores lie changes within seconds: {later.link('a run of the next day', '')} had a\n"
+            f"floor of {time_of(later['floor_ns'])} before and {time_of(later['floor_after_ns'])} after, and an empty request took {time_of(later['rtt_p50_ns'])}.\n\n"
             + table(["", "measured", "limit or goal"], rows))
 
 
 def small_section(figures):
     c, python = figures.small_c, figures.small
     rows = [
-        ["C, p50; p99.9", f"{time_of(c['mlp_rtt_p50_ns'])}; {time_of(c['mlp_rtt_p999_ns'])}",
-         f"empty request of the same run: {time_of(c['noop_rtt_p50_ns'])}"],
+        [f"C, p50; p99.9 ({c.link('EPYC 25', '')})", f"{time_of(c['mlp_rtt_p50_ns'])}; {time_of(c['mlp_rtt_p999_ns'])}",
+         f"empty request of the same run: {time_of(c['noop_rtt_p50_ns'])}; inside the network: {time_of(c['mlp_compute_ns'])}"],
         ["C, 32 in flight", rate_of(c["mlp_per_second_32_in_flight"]), ""],
-        ["Python, p50; p99.9", f"{python['starling_p50_us']:.3g} us; {python['starling_p999_us']:.3g} us",
+        [f"Python, p50; p99.9 ({python.link('EPYC 26', '')})", f"{python['starling_p50_us']:.3g} us; {python['starling_p999_us']:.3g} us",
          f"ONNX Runtime in the process: {python['onnxruntime_p50_us']:.3g} us; {python['onnxruntime_p999_us']:.3g} us"],
         ["four Python clients", rate_of(python["starling_four_clients_per_second"]),
          f"a Unix socket's server with ONNX Runtime: {rate_of(python['socket_four_clients_per_second'])}"],
     ]  # fmt: skip
-    return ("## Small networks\n\nA perceptron 64-128-10 that takes 0.5 us, one sample a request. The dispatcher computes it itself.\n\n"
+    return ("## Small networks\n\nA perceptron 64-128-10, one sample a request. The dispatcher computes it itself.\n\n"
             + table(["", "measured", "beside"], rows))
 
 
