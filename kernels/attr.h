@@ -136,7 +136,10 @@
         X(SEED, "seed")                                                                                                            \
         X(SAMPLE_SIZE, "sample_size")                                                                                              \
         X(STREAM, "starling.stream")                                                                                               \
-        X(RANDOM_SEED, "starling.random_seed")
+        X(RANDOM_SEED, "starling.random_seed")                                                                                     \
+        X(LEFT_WINDOW, "left_window_size")                                                                                         \
+        X(RIGHT_WINDOW, "right_window_size")                                                                                       \
+        X(SAME, "starling.same")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

@@ -29,6 +29,8 @@
  *                        last four inputs; fusion makes it, no file has it
  *   starling.MBConv      an inverted bottleneck: a pointwise Conv, a depthwise one and a pointwise one in a row, with the window of
  *                        the second (shape/mbconv.h); fusion makes it, no file has it
+ *   starling.NibbleMatMul   rows by a matrix of 4 bits an element in blocks of BLOCK_SIZE along its depth, each with a scale and
+ *                        maybe a zero point; MODE is 1 where the rows go by bytes, too (shape/nibbles.h); import and fusion make it
  *   starling.LanedConv   a Conv of GROUP groups that interleave: channel c of group g is channel c * GROUP + g of the image, its
  *                        filter f is filter f * GROUP + g; a merge of networks makes it, no file has it
  *   starling.Trees       MODE is 0 SUM, 1 AVERAGE, 2 MIN, 3 MAX, LENGTH the number of targets, TO the type of the output; the trees
@@ -57,6 +59,9 @@
  *   *Loss                REDUCTION is 0 mean, 1 sum, 2 none
  *   GridSample           MODE is 0 linear, 1 nearest, 2 cubic; PADDING_MODE is 0 zeros, 1 border, 2 reflection
  *   Attention            as the standard corrected opset 23 later: QK_MODE 1 is behind softcap, 2 behind the mask
+ *   TensorScatter        MODE is 0 linear, 1 circular
+ *   LinearAttention      MODE is 0 linear, 1 gated, 2 delta, 3 gated_delta (shape/linear_attention.h)
+ *   BitCast              to bool, what is not 0 is true
  *   Random*, Bernoulli, Multinomial   the keys of the samples are the last input, [samples, 2] of uint64, which starling.SampleKeys
  *                        makes, of as many samples as its input leads with, or of one (draw.h); import makes it. TO is `dtype`;
  * STREAM tells nodes apart, RANDOM_SEED is the model's seed, which counts where the node has none If, Loop, Scan       what bodies
@@ -185,8 +190,8 @@ enum {
         X(LSTM, "LSTM", 3, 8, 3, recurrent, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                 \
         X(GRU, "GRU", 3, 6, 2, recurrent, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                   \
         X(RNN, "RNN", 3, 6, 2, recurrent, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                   \
-        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, each, SL_OP_SPATIAL)                                               \
-        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, each, SL_OP_SPATIAL)                                         \
+        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, operands, SL_OP_SPATIAL)                                           \
+        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, operands, SL_OP_SPATIAL)                                     \
         X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", 1, 1, 3, dynamic_quantize, passes, SL_OP_MIXES)                        \
         X(QLINEAR_CONV, "QLinearConv", 8, 9, 1, qlinear_conv, conv, SL_OP_SPATIAL | SL_OP_DEAR)                                    \
         X(QLINEAR_MATMUL, "QLinearMatMul", 8, 8, 1, qlinear_matmul, matmul, SL_OP_DEAR)                                            \
@@ -212,7 +217,7 @@ enum {
         X(BITWISE_NOT, "BitwiseNot", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                       \
         X(IS_NAN, "IsNaN", 1, 1, 1, predicate, each, SL_OP_ELEMENTWISE)                                                            \
         X(IS_INF, "IsInf", 1, 1, 1, predicate, each, SL_OP_ELEMENTWISE)                                                            \
-        X(MOD, "Mod", 2, 2, 1, modulo, powers, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(MOD, "Mod", 2, 2, 1, broadcast, powers, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                               \
         X(BIT_SHIFT, "BitShift", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                  \
         X(BITWISE_AND, "BitwiseAnd", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                              \
         X(BITWISE_OR, "BitwiseOr", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                \
@@ -264,7 +269,7 @@ enum {
         X(EINSUM, "Einsum", 1, 15, 1, einsum, einsum, SL_OP_MIXES | SL_OP_DEAR)                                                    \
         X(GRID_SAMPLE, "GridSample", 2, 2, 1, grid_sample, grid_sample, SL_OP_LEADING | SL_OP_DEAR)                                \
         X(AFFINE_GRID, "AffineGrid", 1, 2, 1, affine_grid, affine_grid, SL_OP_LEADING)                                             \
-        X(ATTENTION, "Attention", 3, 6, 4, attention, attention, SL_OP_LEADING | SL_OP_DEAR)                                       \
+        X(ATTENTION, "Attention", 3, 7, 4, attention, attention, SL_OP_INDEXES | SL_OP_LEADING | SL_OP_DEAR)                       \
         X(ROTARY_EMBEDDING, "RotaryEmbedding", 3, 4, 1, rotary_embedding, each, SL_OP_INDEXES | SL_OP_LEADING)                     \
         X(NON_ZERO, "NonZero", 1, 1, 1, non_zero, passes, SL_OP_COUNTS | SL_OP_MIXES)                                              \
         X(COMPRESS, "Compress", 2, 2, 1, compress, passes, SL_OP_COUNTS | SL_OP_MIXES | SL_OP_INDEXES)                             \
@@ -287,7 +292,12 @@ enum {
         X(RANDOM_NORMAL_LIKE, "RandomNormalLike", 2, 2, 1, random_like, each, SL_OP_LEADING | SL_OP_DRAWS)                         \
         X(RANDOM_UNIFORM_LIKE, "RandomUniformLike", 2, 2, 1, random_like, each, SL_OP_LEADING | SL_OP_DRAWS)                       \
         X(BERNOULLI, "Bernoulli", 2, 2, 1, bernoulli, each, SL_OP_LEADING | SL_OP_DRAWS)                                           \
-        X(MULTINOMIAL, "Multinomial", 2, 2, 1, multinomial, multinomial, SL_OP_LEADING | SL_OP_DRAWS)
+        X(MULTINOMIAL, "Multinomial", 2, 2, 1, multinomial, multinomial, SL_OP_LEADING | SL_OP_DRAWS)                              \
+        X(BIT_CAST, "BitCast", 1, 1, 1, bit_cast, each, SL_OP_ELEMENTWISE)                                                         \
+        X(CUM_PROD, "CumProd", 1, 2, 1, along_axis, passes, SL_OP_INPLACE)                                                         \
+        X(TENSOR_SCATTER, "TensorScatter", 2, 3, 1, tensor_scatter, indexed, SL_OP_INDEXES | SL_OP_INPLACE | SL_OP_LEADING)        \
+        X(LINEAR_ATTENTION, "LinearAttention", 3, 6, 2, linear_attention, linear_attention, SL_OP_LEADING | SL_OP_DEAR)            \
+        X(NIBBLE_MATMUL, "starling.NibbleMatMul", 3, 4, 1, nibble_matmul, matmul, 0)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, work, traits) SL_OP_##id,
@@ -319,8 +329,8 @@ bool sl_op_parameters_resolved(const struct sl_node_desc *node);
 /*
  * Fills dtype, shape and layout of the node's outputs from its inputs and attributes. Layout: PLAIN.
  * Static shapes give static shapes; SL_DIM_BATCH is carried through where the rule can prove it, else SL_DIM_UNKNOWN.
- * Return: 0; -EINVAL (wrong number of inputs, rank, dimension, type or attribute: the text says which), -EOVERFLOW;
- * -ENOTSUP when even the rank depends on data.
+ * Return: 0; -EINVAL (wrong number of inputs, rank, dimension, type or attribute: the text says which), which no sizes in the place
+ * of unknown ones would change; -EOVERFLOW; -ENOTSUP when even the rank depends on data, or an unknown size decides all.
  */
 int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
 

@@ -35,6 +35,15 @@ struct sl_tensor {
         struct sl_shape shape;
 };
 
+/* Some of the @n tensors has a type of 8 bits and fewer that is stored alone (base/dtype.h). */
+static inline bool sl_tensors_are_small(const struct sl_tensor *tensors, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (sl_dtype_is_small(tensors[i].dtype))
+                        return true;
+        return false;
+}
+
 /* Product of the dimensions, 1 for a scalar; UINT64_MAX on overflow or when a dimension is unknown or negative. */
 uint64_t sl_shape_elements(const struct sl_shape *shape);
 

@@ -6,7 +6,7 @@ set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 wheel=$(realpath "$1"/starling_inference-*.whl)
 [ -f "$wheel" ] || { printf '[SKIP] the wheel is not tried: there is none in %s\n' "$1"; exit 77; }
-pip=$source/build/package-venv/bin/pip # as wheel.sh got it
+pip=$("$source/tools/venv.sh" pip)
 work=$(mktemp -d)
 runtime=
 

@@ -6,6 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(dirname "$here")
 venv=$source/build/package-venv
+pip=$("$source/tools/venv.sh" pip)
 mkdir -p "$source/build"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -17,8 +18,8 @@ say() {
 get_tools() {
         cmp -s "$here/wheel/requirements.txt" "$venv/installed" && return
         say "tools from PyPI"
-        python3 -m venv "$venv"
-        "$venv/bin/pip" install -q --disable-pip-version-check -r "$here/wheel/requirements.txt" >"$work/pip.log" 2>&1 || {
+        python3 -m venv --clear --without-pip "$venv"
+        "$pip" --python "$venv/bin/python" install -q --no-compile --disable-pip-version-check -r "$here/wheel/requirements.txt" >"$work/pip.log" 2>&1 || {
                 printf '[SKIP] no wheel: its tools cannot be had: %s\n' "$(tail -n 1 "$work/pip.log")"
                 exit 77
         }
@@ -46,7 +47,7 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 make_no_opencl
 say "building"
-"$venv/bin/pip" wheel -q --disable-pip-version-check --no-build-isolation --no-deps "$source/client/python" -w "$work/raw" \
+"$pip" --python "$venv/bin/python" wheel -q --disable-pip-version-check --no-build-isolation --no-deps "$source/client/python" -w "$work/raw" \
         -C "build-dir=$work/build" -C "cmake.define.STARLING_TREE=$tree"
 say "putting the libraries inside"
 rm -f "$out"/starling_inference-*.whl

@@ -4,6 +4,7 @@
  * are few, each with its throughput as the simulated bench has it, its benches and its time; and what none of them can exceed.
  *
  *     bench-allocation COSTS MODELS GPUS SEED [MAX_ITER [STARTS [BENCHES]]]
+ *     bench-allocation COSTS MODELS GPUS matrix ROW/ROW/...       the throughput of that one; a ROW is of batch sizes, CPUs first
  *
  * GPUS copies of the costs' first GPU, and its CPUs; MODELS are names with commas between. One JSON object; perf/papers asks for
  * many and makes tables of them.
@@ -40,7 +41,7 @@ SL_DEFINE_CLEANUP(struct sl_bench *, sl_bench_free)
 SL_DEFINE_CLEANUP(struct sl_matrix *, sl_matrix_free)
 
 struct wish {
-        const char *costs, *models;
+        const char *costs, *models, *matrix;
         uint64_t gpus, seed, max_iter, starts, benches;
 };
 
@@ -73,7 +74,8 @@ static int wish_read(char **argv, struct wish *wish, struct sl_error *error)
                 return sl_error_set(error, EINVAL, "usage: bench-allocation COSTS MODELS GPUS SEED [MAX_ITER [STARTS [BENCHES]]]");
         wish->costs = argv[1];
         wish->models = argv[2];
-        for (int i = 0; i < 5 && argv[3 + i]; i++)
+        wish->matrix = strcmp(argv[4], "matrix") == 0 ? argv[5] : NULL;
+        for (int i = 0; i < (wish->matrix ? 1 : 5) && argv[3 + i]; i++)
                 rest[i] = argv[3 + i];
         r = wish_number("GPUS", rest[0], DEVICES_MAX, &wish->gpus, error);
         r = r < 0 ? r : wish_number("SEED", rest[1], UINT64_MAX, &wish->seed, error);
@@ -234,6 +236,36 @@ static int optimizer_run(struct comparison *c, struct sl_error *error)
         return 0;
 }
 
+/* "0,0/8,8": by rows. */
+static int matrix_take(const char *text, struct sl_matrix *matrix, struct sl_error *error)
+{
+        char wanted[SL_WISH_BYTES], cell[16];
+        uint64_t batch = 0;
+
+        for (uint32_t i = 0; i < matrix->n_devices * matrix->n_models; i++, text += *text != 0) {
+                size_t bytes = strcspn(text, ",/");
+
+                snprintf(cell, sizeof(cell), "%.*s", (int)bytes, text);
+                if (sl_value_number(cell, 0, SL_COST_BATCH_MAX, &batch, wanted) < 0)
+                        return sl_error_set(error, EINVAL, "matrix, entry %u: \"%s\" is %s", i, cell, wanted);
+                matrix->entries[i] = (uint32_t)batch;
+                text += bytes;
+        }
+        return *text ? sl_error_set(error, EINVAL, "matrix: more than %u x %u entries", matrix->n_devices, matrix->n_models) : 0;
+}
+
+static int matrix_bench(struct comparison *c, struct sl_error *error)
+{
+        double throughput = 0;
+        int r = matrix_take(c->wish->matrix, c->matrix, error);
+
+        r = r < 0 ? r : sl_matrix_check(&c->problem, c->matrix, error);
+        r = r < 0 ? r : sl_search_score(&c->search, c->matrix, &throughput, error);
+        if (r == 0)
+                printf("{\"gpus\": %" PRIu64 ", \"throughput\": %.4f}\n", c->wish->gpus, throughput);
+        return r;
+}
+
 static void compare(struct comparison *c)
 {
         double worst_fit = 0, greedy = 0;
@@ -269,6 +301,11 @@ int main(int argc, char **argv)
         }
         comparison.matrix = matrix;
         comparison.search = (struct sl_search){.problem = &comparison.problem, .bench = bench};
-        compare(&comparison);
+        if (!wish.matrix)
+                compare(&comparison);
+        else if (matrix_bench(&comparison, &error) < 0) {
+                fprintf(stderr, "bench-allocation: %s\n", error.text);
+                return 1;
+        }
         return 0;
 }

@@ -304,7 +304,7 @@ static int prepare(struct bandwidth *b, int cpus[2], struct sl_error *error)
         if (cpus[0] < 0)
                 r = sl_cores_pick(cpus);
         if (r < 0)
-                return sl_error_set(error, -r, "it needs two CPUs");
+                return sl_error_set(error, -r, "it needs two CPUs, this process may run on one");
         r = sl_backend_cpu.planner->measure(&b->target);
         if (r < 0)
                 return sl_error_set(error, -r, "what a core reaches is not measured: %s", strerror(-r));

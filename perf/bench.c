@@ -29,18 +29,16 @@ BENCH_OPTIONS(overload, OVERLOAD_OPTIONS);
 BENCH_OPTIONS(load, LOAD_OPTIONS);
 BENCH_OPTIONS(compare, COMPARE_OPTIONS);
 
-static const char floor_text[] =
-        "Two processes write one cache line in turn: what no message between the two CPUs can be faster than.";
+static const char floor_text[] = "Two processes write one cache line in turn. No message between the two CPUs can be faster.";
 
-static const char rings_text[] = "Four kinds of ring between two processes, round trips and throughput of each.";
+static const char rings_text[] = "Measures round trips and throughput of four kinds of ring between two processes.";
 
-static const char core_text[] =
-        "The figures of a core by which algorithms are guessed, measured now on A, beside what the processor "
-        "can do at most. `starling version --host` prints those that the runtime works with.";
+static const char core_text[] = "Measures on A the figures of a core by which algorithms are guessed, beside what the processor "
+                                "can do at most. `starling version --host` prints those that the runtime works with.";
 
 static const char bandwidth_text[] =
-        "How much of what memory gives kernels reach that wait for their weights: products of few rows and recurrences, on A and "
-        "by a team on A and B, as shares of a read of the same memory in turns with them.";
+        "Times kernels that wait for their weights, which are products of few rows and recurrences, on A and "
+        "by a team on A and B. Each is a share of a read of the same memory, in turns with it.";
 
 static const char noop_text[] = "Starts a runtime of its own and measures requests that no model sees: the path itself, beside a "
                                 "bare ring of the same run.";
@@ -54,7 +52,8 @@ static const char model_text[] =
 
 static const char turns_text[] = "Starts a runtime of its own and measures how long others wait for a request that is long.";
 
-static const char overload_text[] = "Starts a runtime of its own and many clients with deadlines, who ask for more than it can do.";
+static const char overload_text[] =
+        "Starts a runtime of its own and many clients with deadlines, which ask for more than it can do.";
 
 static const char load_text[] =
         "Asks a runtime for what a load says, closed or open, from any number of threads, and says how long the answers take. A "
@@ -90,17 +89,17 @@ static const struct benchmark {
         {                                                                                                                          \
                 {#bench, arguments, summary, bench##_text, bench##_options}, sl_bench_##bench                                      \
         }
-        BENCHMARK(floor, "[OPTIONS]", "one cache line, from core to core and back"),
-        BENCHMARK(rings, "[OPTIONS]", "four kinds of ring between two processes"),
-        BENCHMARK(core, "[OPTIONS]", "what a core reaches, beside what it could"),
-        BENCHMARK(bandwidth, "[OPTIONS]", "kernels that wait for their weights, beside a read that does nothing else"),
-        BENCHMARK(noop, "[OPTIONS]", "the path of a request that asks for nothing"),
-        BENCHMARK(small, "[OPTIONS]", "requests whose networks take microseconds"),
-        BENCHMARK(model, "[OPTIONS] MODEL", "load on one model of a runtime that runs already"),
-        BENCHMARK(turns, "[OPTIONS]", "how long others wait for a request that is long"),
-        BENCHMARK(overload, "[OPTIONS]", "what many clients with deadlines get of a runtime that is asked for too much"),
-        BENCHMARK(load, "[OPTIONS] MODEL[:WEIGHT]...", "any load on any models, with intervals and a verdict"),
-        BENCHMARK(compare, "[OPTIONS] A.json B.json", "what of the differences between two results is noise"),
+        BENCHMARK(floor, "[OPTIONS]", "pass one cache line from core to core and back"),
+        BENCHMARK(rings, "[OPTIONS]", "compare four kinds of ring between two processes"),
+        BENCHMARK(core, "[OPTIONS]", "measure what a core reaches, beside what it could"),
+        BENCHMARK(bandwidth, "[OPTIONS]", "time kernels that wait for their weights, beside a read of the same memory"),
+        BENCHMARK(noop, "[OPTIONS]", "time the path of a request that asks for nothing"),
+        BENCHMARK(small, "[OPTIONS]", "time requests whose networks take microseconds"),
+        BENCHMARK(model, "[OPTIONS] MODEL", "put a load on one model of a runtime that runs already"),
+        BENCHMARK(turns, "[OPTIONS]", "measure how long others wait for a long request"),
+        BENCHMARK(overload, "[OPTIONS]", "offer a runtime more than it can do, from many clients with deadlines"),
+        BENCHMARK(load, "[OPTIONS] MODEL[:WEIGHT]...", "put any load on any models, with intervals and a verdict"),
+        BENCHMARK(compare, "[OPTIONS] A.json B.json", "tell differences between two results from noise"),
 #undef BENCHMARK
 };
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define START_LIMIT_NS (60 * SL_NS_PER_SECOND)
-#define DRAIN_LIMIT_NS (30 * SL_NS_PER_SECOND)
+#define DRAIN_LIMIT_NS (60 * SL_NS_PER_SECOND)
 #define LEAD_NS        (100 * SL_NS_PER_MS) /* from the word to the start, so that all members start together */
 #define LOOK_US        2000u
 

@@ -30,7 +30,7 @@ static double decision_ns(uint32_t policy)
         struct sl_policy_view view;
         struct sl_batching batching = batching_of(policy);
         struct sl_batching_state state = {.batch_max = 16};
-        struct sl_service_time times = {{0}};
+        struct sl_service_time times = {0};
         struct sl_decision decisions[SL_POLICY_WORKERS_MAX + 1];
         struct sl_task_queue waiting;
         uint64_t next_ns, begun_ns;

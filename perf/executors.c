@@ -85,6 +85,7 @@ static void make_arena(struct bench *b)
                 .n_members = 1,
                 .member_outputs = info->n_outputs,
                 .n_outputs = info->n_outputs};
+        b->assembly.outputs = calloc(info->n_outputs, sizeof(*b->assembly.outputs));
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 sl_served_port_init(&b->assembly.outputs[i], &info->outputs[i]);
         b->work = (struct sl_work){.assembly = &b->assembly, .inputs = b->inputs, .outputs = b->outputs, .segments = SL_NO_SEGMENT};

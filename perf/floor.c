@@ -118,7 +118,8 @@ int sl_bench_floor(int argc, char **argv)
         if (r == 0)
                 r = sl_floor_measure_two_lines(cpus, &two_lines_ns);
         if (r < 0) {
-                fprintf(stderr, "starling bench floor: %s\n", r == -ENOTSUP ? "it needs two CPUs" : strerror(-r));
+                fprintf(stderr, "starling bench floor: %s\n",
+                        r == -ENOTSUP ? "it needs two CPUs, this process may run on one" : strerror(-r));
                 return 1;
         }
 

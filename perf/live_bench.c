@@ -26,7 +26,6 @@
 #define REQUEST_S      0.01 /* that one takes, about */
 #define SAMPLES_MAX    1024u
 #define OPEN_IN_FLIGHT 512u
-#define ROUNDS_MAX     64u
 
 struct live_bench {
         struct sl_bench bench;
@@ -37,7 +36,6 @@ struct live_bench {
         struct sl_load_session *full, *open; /* requests of many samples, and of one */
         uint32_t samples;                    /* of one of the former */
         uint64_t round_ns;
-        double rsd;
 };
 
 static uint32_t largest_batch(const struct sl_costs *costs)
@@ -135,8 +133,13 @@ static int cap_size(struct live_bench *live, struct sl_error *error)
 
 static int start(struct live_bench *live, struct sl_error *error)
 {
-        struct sl_server_options options = {
-                .dispatcher_cpu = -1, .worker_cpu = -1, .ordinary = true, .cached = true, .arena_bytes = ARENA_BYTES};
+        struct sl_server_options options = {.dispatcher_cpu = -1,
+                .worker_cpu = -1,
+                .ordinary = true,
+                .cached = true,
+                .arena_bytes = ARENA_BYTES,
+                .data_folders = live->options.data_folders,
+                .n_data_folders = live->options.n_data_folders};
         int r;
 
         sched_getaffinity(0, sizeof(options.cpus), &options.cpus);
@@ -185,45 +188,17 @@ static int repeat(struct sl_load_session *session, const struct sl_load_level *l
         return 0;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
-
-static double rsd_of(const double *values, uint32_t n)
-{
-        double mean = 0, squares = 0;
-
-        for (uint32_t i = 0; i < n; i++)
-                mean += values[i] / n;
-        for (uint32_t i = 0; i < n; i++)
-                squares += (values[i] - mean) * (values[i] - mean);
-        return n > 1 && mean > 0 ? sqrt(squares / (n - 1)) / mean : 0;
-}
-
+/* None in time, as on a machine that was taken away for the round, is less than one, and not nothing: that is what does not fit. */
 static int measure_throughput(struct live_bench *live, double *ret_throughput, struct sl_error *error)
 {
         const struct sl_load_level level = {.closed = true, .in_flight = IN_FLIGHT};
-        uint32_t n = live->options.rounds < ROUNDS_MAX ? live->options.rounds : ROUNDS_MAX;
-        double rounds[ROUNDS_MAX];
-        int r = 0;
+        struct sl_load_repeat one;
+        int r = repeat(live->full, &level, 0, &one, error);
 
-        for (uint32_t i = 0; i < n && r == 0; i++) {
-                struct sl_load_repeat one;
-
-                r = repeat(live->full, &level, i, &one, error);
-                if (r < 0)
-                        break;
-                rounds[i] = (double)one.tally.samples_in_time / ((double)one.measured_ns / 1e9);
-                sl_tally_deinit(&one.tally);
-        }
         if (r < 0)
                 return r;
-        live->rsd = rsd_of(rounds, n);
-        qsort(rounds, n, sizeof(*rounds), compare_doubles);
-        *ret_throughput = n % 2 ? rounds[n / 2] : (rounds[n / 2 - 1] + rounds[n / 2]) / 2;
+        *ret_throughput = fmax((double)one.tally.samples_in_time, 1) / ((double)one.measured_ns / 1e9);
+        sl_tally_deinit(&one.tally);
         return 0;
 }
 
@@ -255,7 +230,6 @@ static int measure(struct live_bench *live, int applied, const struct sl_calibra
         int r;
 
         *ret_result = (struct sl_bench_result){.latency_ns = INFINITY};
-        live->rsd = 0;
         if (applied == -ENOMEM)
                 return 0;
         r = applied < 0 ? applied : measure_throughput(live, &ret_result->throughput, error);
@@ -318,9 +292,4 @@ int sl_live_bench_new(const struct sl_problem *problem, const struct sl_live_ben
         }
         *ret_bench = &live->bench;
         return 0;
-}
-
-double sl_live_bench_rsd(const struct sl_bench *bench)
-{
-        return ((const struct live_bench *)bench)->rsd;
 }

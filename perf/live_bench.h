@@ -21,9 +21,10 @@ struct sl_live_bench_options {
         const char *served;         /* what requests are for: the ensemble, or the one model */
         const char *const *members; /* the columns of the problem; of one model itself */
         uint32_t n_members;
-        double expected; /* samples a second, about: requests are as large as that asks for */
-        uint32_t rounds; /* of one run, whose median counts; at least 1 */
-        double seconds;  /* of one round, at least */
+        double expected;                 /* samples a second, about: requests are as large as that asks for */
+        double seconds;                  /* of one run, at least */
+        const char *const *data_folders; /* of the runtime */
+        uint32_t n_data_folders;
 };
 
 /* Starts the runtime and loads everything: seconds, where plans are not in the cache. @problem outlives it. Return: 0; -errno with
@@ -34,6 +35,3 @@ int sl_live_bench_new(const struct sl_problem *problem, const struct sl_live_ben
 /* The same under what the configurations of the models say, without any allocation. */
 int sl_live_bench_run_configured(struct sl_bench *bench, const struct sl_calibration *calibration,
         struct sl_bench_result *ret_result, struct sl_error *error);
-
-/* The rounds of the last run: their relative standard deviation; 0 of one. */
-double sl_live_bench_rsd(const struct sl_bench *bench);

@@ -164,17 +164,22 @@ static int run_bench(struct bench *bench)
 
 /* ---- what comes out ---- */
 
+static bool is_standard_output(const char *path)
+{
+        return path && strcmp(path, "-") == 0;
+}
+
 static int write_json(const char *path, const struct json_t *root)
 {
-        FILE *file = fopen(path, "we");
+        FILE *file = is_standard_output(path) ? stdout : fopen(path, "we");
         int r = file ? json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -1;
 
         if (file && fputc('\n', file) == EOF)
                 r = -1;
-        if (file && fclose(file) != 0)
+        if (file && (file == stdout ? fflush(file) : fclose(file)) != 0)
                 r = -1;
         if (r < 0)
-                fprintf(stderr, "starling bench load: %s: %s\n", path, strerror(errno));
+                fprintf(stderr, "starling bench load: %s: %s\n", file == stdout ? "standard output" : path, strerror(errno));
         return r;
 }
 
@@ -185,7 +190,9 @@ static int hand_over(struct bench *bench)
 
         if (r == 0 && bench->command.output)
                 r = write_json(bench->command.output, root);
-        if (r == 0 && bench->command.json)
+        if (r == 0 && is_standard_output(bench->command.output))
+                sl_load_result_print(&bench->result, stderr);
+        else if (r == 0 && bench->command.json)
                 r = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) < 0 || putchar('\n') == EOF ? -EIO : 0;
         else if (r == 0)
                 sl_load_result_print(&bench->result, stdout);

@@ -2,6 +2,7 @@
 #include "load_client.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "bench.h"
 #include "load_wait.h"
 #include "starling.h"
@@ -183,8 +184,11 @@ static int make_set(struct sl_load_client *client, struct served *served)
 
 static int refuse(struct starling_error *error, int r, const char *model, const char *what, uint32_t got, uint32_t limit)
 {
+        struct sl_error text;
+
+        sl_error_set(&text, -r, "model \"%s\": %s: %u, at most %u", model, what, got, limit);
         if (error)
-                snprintf(error->text, sizeof(error->text), "model \"%s\": %s: %u, at most %u", model, what, got, limit);
+                memcpy(error->text, text.text, sizeof(error->text));
         return r;
 }
 
@@ -271,8 +275,11 @@ static int prepare_sets(struct sl_load_client *client, struct served *served, st
                 }
         }
         if (r < 0 && served->n_sets == 0) {
-                snprintf(error->text, sizeof(error->text), "model \"%s\": no arena for a request of %u samples: %s",
-                        served->info->name, served->samples, starling_strerror(r));
+                struct sl_error text;
+
+                sl_error_set(&text, -r, "model \"%s\": no arena for a request of %u samples: %s", served->info->name,
+                        served->samples, starling_strerror(r));
+                memcpy(error->text, text.text, sizeof(error->text));
                 return r;
         }
         return 0;

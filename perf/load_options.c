@@ -334,7 +334,7 @@ static void set_closed(struct parser *parser)
 static int set_open(struct parser *parser)
 {
         if (parser->n_in_flight > 1)
-                return refuse("an open loop takes one --in-flight, at most so many");
+                return refuse("--in-flight: %u numbers, an open loop takes one, the most requests in flight", parser->n_in_flight);
         if (parser->n_rates == 0)
                 parser->rates[parser->n_rates++] = 1; /* of a trace, or of a search: not read */
         for (uint32_t i = 0; i < parser->n_rates; i++) {

@@ -57,7 +57,7 @@ static json_t *command_json(const struct sl_load_result *result)
         json_t *command = json_array();
 
         for (int i = 0; i < result->argc; i++)
-                json_array_append_new(command, json_string(result->argv[i]));
+                json_array_append_new(command, json_string(i ? result->argv[i] : "load"));
         return command;
 }
 

@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #include "base/processor.h"
+#include "commit.h"
 #include "cores.h"
 #include "starling.h"
 
@@ -73,8 +74,8 @@ struct json_t *sl_machine_json(void)
                 memset(&info, 0, sizeof(info));
         first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof(governor));
         first_line("/sys/devices/system/cpu/isolated", isolated, sizeof(isolated));
-        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f, s:s, s:s, s:o, s:s, s:s}", "date", date, "cpu", processor, "cpus",
+        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f, s:s, s:s, s:o, s:s, s:s, s:s}", "date", date, "cpu", processor, "cpus",
                 get_nprocs(), "memory_bytes", (json_int_t)((uint64_t)info.totalram * info.mem_unit), "kernel", release,
                 "load_average", load[0], "governor", governor, "isolated_cpus", isolated, "allowed_cpus", allowed_cpus(),
-                "starling", starling_version(), "compiler", __VERSION__);
+                "starling", starling_version(), "commit", SL_COMMIT, "compiler", __VERSION__);
 }

@@ -451,7 +451,8 @@ int sl_bench_noop(int argc, char **argv)
         sl_latencies_deinit(&noop.ring_samples);
         sl_latencies_deinit(&noop.crowd_samples);
         if (r < 0) {
-                fprintf(stderr, "starling bench noop: %s\n", r == -ENOTSUP ? "it needs two CPUs" : starling_strerror(r));
+                fprintf(stderr, "starling bench noop: %s\n",
+                        r == -ENOTSUP ? "it needs two CPUs, this process may run on one" : starling_strerror(r));
                 return 1;
         }
         sl_report_init(&report, "noop", argc, argv);

@@ -360,7 +360,8 @@ int sl_bench_overload(int argc, char **argv)
                 return code;
         int r = run(&overload);
         if (r < 0) {
-                fprintf(stderr, "starling bench overload: %s\n", r == -ENOTSUP ? "it needs two CPUs" : starling_strerror(r));
+                fprintf(stderr, "starling bench overload: %s\n",
+                        r == -ENOTSUP ? "it needs two CPUs, this process may run on one" : starling_strerror(r));
                 return 1;
         }
         sl_report_init(&report, "overload", argc, argv);

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define END_LIMIT_NS (10 * SL_NS_PER_SECOND)
+#define END_LIMIT_NS (60 * SL_NS_PER_SECOND)
 
 static void run_there(const struct sl_pair *pair, int cpu, pid_t parent, sl_pair_fn there, void *argument)
 {

@@ -33,8 +33,7 @@
 #include <string.h>
 
 #define BATCH_MAX    32u
-#define WORKERS      8u /* of starling, each of up to 32 */
-#define INSTANCES    2u /* of work_conserving */
+#define INSTANCES    2u /* of work_conserving and starling, each of up to 32 */
 #define PHASES_MAX   16u
 #define REQUESTS_MAX 1000000u
 #define RATE_MAX     1e9
@@ -153,7 +152,7 @@ static struct sl_sim_options options_of(const struct bench *bench, uint32_t poli
         else if (policy == SL_POLICY_e_ebird)
                 configuration_add(&options, &workers);
         else if (policy == SL_POLICY_starling || policy == SL_POLICY_work_conserving)
-                workers_add(&options, policy == SL_POLICY_starling ? WORKERS : INSTANCES, BATCH_MAX);
+                workers_add(&options, INSTANCES, BATCH_MAX);
         else {
                 workers_add(&options, 1, BATCH_MAX);
                 options.device.copy_engines = 0;

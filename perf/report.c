@@ -76,8 +76,9 @@ static void print_json(const struct sl_report *report)
                         json_array_append_new(missed, json_sprintf("%s %s", row->key, row->target));
         }
         json_object_set_new(root, "targets_missed", missed);
+        /* The first word is what messages begin with. */
         for (int i = 0; i < report->argc; i++)
-                json_array_append_new(command, json_string(report->argv[i]));
+                json_array_append_new(command, json_string(i ? report->argv[i] : report->benchmark));
         json_object_set_new(root, "command", command);
         json_object_set_new(root, "machine", sl_machine_json());
         json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(8));

@@ -347,7 +347,8 @@ int sl_bench_rings(int argc, char **argv)
         if (r == 0)
                 r = measure(&report, cpus, &floor_ns);
         if (r < 0) {
-                fprintf(stderr, "starling bench rings: %s\n", r == -ENOTSUP ? "it needs two CPUs" : strerror(-r));
+                fprintf(stderr, "starling bench rings: %s\n",
+                        r == -ENOTSUP ? "it needs two CPUs, this process may run on one" : strerror(-r));
                 return 1;
         }
         sl_report_print(&report, json, floor_ns);

@@ -21,10 +21,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_LIMIT_NS (30 * SL_NS_PER_SECOND)
-#define STOP_LIMIT_NS  (15 * SL_NS_PER_SECOND)
+#define START_LIMIT_NS (60 * SL_NS_PER_SECOND)
+#define STOP_LIMIT_NS  (60 * SL_NS_PER_SECOND)
 #define LOG_TAIL       4096
 #define BASE_BYTES     60 /* of $TMPDIR: a socket's path ends with 107 */
+
+/* In double quotes, within which two characters need a backslash. */
+static void write_folders(FILE *file, const char *const *folders, uint32_t n)
+{
+        fprintf(file, "data_folders: [");
+        for (uint32_t i = 0; i < n; i++) {
+                fprintf(file, "%s\"", i ? ", " : "");
+                for (const char *c = folders[i]; *c; c++)
+                        fprintf(file, "%s%c", strchr("\"\\", *c) ? "\\" : "", *c);
+                fprintf(file, "\"");
+        }
+        fprintf(file, "]\n");
+}
 
 static int write_configuration(const struct sl_server *server, const struct sl_server_options *options)
 {
@@ -52,6 +65,8 @@ static int write_configuration(const struct sl_server *server, const struct sl_s
                         options->dispatcher_cpu, options->worker_cpu);
         if (options->models)
                 fprintf(file, "model_repositories: [\"%s\"]\n", options->models);
+        if (options->n_data_folders)
+                write_folders(file, options->data_folders, options->n_data_folders);
         return fclose(file) ? -errno : 0;
 }
 

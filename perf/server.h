@@ -17,11 +17,13 @@ struct starling_error;
 struct sl_server_options {
         int dispatcher_cpu; /* -1: this and the worker's are chosen as every runtime chooses them */
         int worker_cpu;
-        bool ordinary;        /* without the privilege to go before others (CAP_SYS_NICE), as most users run it */
-        bool cached;          /* compiled plans are kept where every runtime of this user keeps them */
-        cpu_set_t cpus;       /* that the runtime may use */
-        uint64_t arena_bytes; /* of one client, at most */
-        const char *models;   /* absolute path of a further repository that it serves from the start; NULL: none */
+        bool ordinary;                   /* without the privilege to go before others (CAP_SYS_NICE), as most users run it */
+        bool cached;                     /* compiled plans are kept where every runtime of this user keeps them */
+        cpu_set_t cpus;                  /* that the runtime may use */
+        uint64_t arena_bytes;            /* of one client, at most */
+        const char *models;              /* absolute path of a further repository that it serves from the start; NULL: none */
+        const char *const *data_folders; /* its data_folders */
+        uint32_t n_data_folders;
 };
 
 struct sl_server {

@@ -461,7 +461,7 @@ int sl_bench_small(int argc, char **argv)
                 report_all(&small, &report);
                 sl_report_print(&report, small.json, small.floor_ns);
         } else if (r == -ENOTSUP) {
-                fprintf(stderr, "starling bench small: it needs two CPUs\n");
+                fprintf(stderr, "starling bench small: it needs two CPUs, this process may run on one\n");
         }
         free_samples(&small);
         return r < 0;

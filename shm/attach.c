@@ -82,9 +82,25 @@ static int socket_result(int error)
         return error == EWOULDBLOCK ? -EAGAIN : -error;
 }
 
+/* What is sent of it. */
+static size_t packet_bytes(const struct sl_message *message)
+{
+        return SL_MESSAGE_BYTES + (message->model[0] ? strnlen(message->model, SL_MODEL_NAME_BYTES - 1) + 1 : 0);
+}
+
+/* Makes a message of the @n bytes that have come. False: they are none. */
+static bool complete(struct sl_message *message, size_t n)
+{
+        if (n < SL_MESSAGE_BYTES || n > sizeof(*message) || message->magic != SL_WIRE_MAGIC)
+                return false;
+        memset((char *)message + n, 0, sizeof(*message) - n);
+        message->text[sizeof(message->text) - 1] = '\0';
+        return packet_bytes(message) == n && message->model[SL_MODEL_NAME_BYTES - 1] == '\0';
+}
+
 int sl_message_send(int socket, const struct sl_message *message, const int *fds, uint32_t n_fds)
 {
-        struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof(*message)};
+        struct iovec part = {.iov_base = (void *)message, .iov_len = packet_bytes(message)};
         struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
         union control control = {0};
         ssize_t n;
@@ -176,11 +192,8 @@ int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds,
         collect_fds(&header, &list);
         if (n == 0) /* an empty packet looks the same as the end of file, and ends the connection just so */
                 return refuse(&list, -EPIPE);
-        if (n != sizeof(message) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || message.magic != SL_WIRE_MAGIC)
+        if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || !complete(&message, (size_t)n) || list.n > fds_max)
                 return refuse(&list, -EBADMSG);
-        if (list.n > fds_max)
-                return refuse(&list, -EBADMSG);
-        message.text[sizeof(message.text) - 1] = '\0';
         *ret_message = message;
         if (list.n > 0)
                 memcpy(ret_fds, list.fds, list.n * sizeof(int));
@@ -236,9 +249,8 @@ int sl_message_receive_guarded(int socket, struct sl_message *ret_message, int *
         while (n < 0 && errno == EINTR);
         if (n <= 0)
                 return n < 0 ? socket_result(errno) : -EPIPE;
-        if (n != sizeof(message) || message.magic != SL_WIRE_MAGIC)
+        if (!complete(&message, (size_t)n))
                 return -EBADMSG;
-        message.text[sizeof(message.text) - 1] = '\0';
         *ret_message = message;
         return 0;
 }

@@ -17,15 +17,19 @@
  *                                                  free for a later one
  *                                             <--  REGION {index, bytes 0}
  *     BYE                                     -->  it leaves and will not hand its regions back; there is no answer
- *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only
+ *     OPEN model                              -->  a model that is loaded on request: somebody wants to open it
+ *                                             <--  DONE {status, text}, at once; the catalogue says what comes of it
+ *     LOAD | UNLOAD | RELOAD model            -->  administrator's role only
  *                                             <--  DONE {status, text}
- *     ALLOT {model, batch} device             -->  a worker of the allocation that the next APPLY asks for
+ *     ALLOT {batch} model, device             -->  a worker of the allocation that the next APPLY asks for
  *                                             <--  DONE {status, text}
  *     APPLY                                   -->  the workers that were allotted, or those of the configuration where none were
  *                                             <--  DONE {status, text}, when they serve and the others have left
  *
  * Every answer carries status: 0, or -errno with one line of text. A refused HELLO is answered and the socket closed.
- * Messages are plain structs in host byte order: both ends are one machine. Any thread; no state.
+ * Messages are plain structs in host byte order: both ends are one machine. A packet has SL_MESSAGE_BYTES, and behind them the name
+ * of a model where there is one. Those bytes are the same in all versions, so that two which do not know each other can say so.
+ * Any thread; no state.
  */
 #pragma once
 
@@ -52,6 +56,7 @@ enum sl_message_type {
         SL_MESSAGE_ALLOT,
         SL_MESSAGE_APPLY,
         SL_MESSAGE_RELEASE,
+        SL_MESSAGE_OPEN,
 };
 
 enum sl_role {
@@ -60,7 +65,11 @@ enum sl_role {
         SL_ROLE_ADMIN = 3,  /* loads and unloads; no queue pairs */
 };
 
-enum { SL_FEATURE_COMPLETION_FD = 1 << 0, SL_FEATURES = SL_FEATURE_COMPLETION_FD };
+enum {
+        SL_FEATURE_COMPLETION_FD = 1 << 0,
+        SL_FEATURE_TASKS = 1 << 1, /* the page of tasks ends the catalogue's memfd (task_page.h) */
+        SL_FEATURES = SL_FEATURE_COMPLETION_FD | SL_FEATURE_TASKS,
+};
 
 struct sl_message {
         uint64_t magic; /* SL_WIRE_MAGIC */
@@ -92,15 +101,14 @@ struct sl_message {
                         uint32_t index; /* granted, to be released, released */
                 } region;
                 struct {
-                        char model[SL_MODEL_NAME_BYTES];
-                } admin;
-                struct {
-                        char model[SL_MODEL_NAME_BYTES]; /* and in text the device */
-                        uint32_t batch;
+                        uint32_t batch; /* and in text the device */
                 } allot;
         };
-        char text[SL_MESSAGE_TEXT]; /* NUL-terminated: the cause when status is not 0, or what an admin asked for */
+        char text[SL_MESSAGE_TEXT];      /* NUL-terminated: the cause when status is not 0, or what an admin asked for */
+        char model[SL_MODEL_NAME_BYTES]; /* NUL-terminated, and sent as far as it goes; "": none, and nothing is sent of it */
 };
+#define SL_MESSAGE_BYTES offsetof(struct sl_message, model)
+static_assert(SL_MESSAGE_BYTES == 816, "as long as in any version");
 
 /* Fds beside a WELCOME, in this order; regions follow. A reader or admin gets the catalogue alone. */
 enum { SL_FD_CATALOGUE, SL_FD_REQUEST, SL_FD_RESPONSE, SL_FD_DOORBELL, SL_FD_COMPLETION, SL_FD_REGIONS };
@@ -122,7 +130,8 @@ int sl_message_send(int socket, const struct sl_message *message, const int *fds
 
 /*
  * Receives one message; fds arrive close-on-exec and are the caller's. @flags: MSG_DONTWAIT or 0.
- * Return: 0; -EPIPE end of file; -EAGAIN; -EBADMSG a packet of another size or magic, or more than @fds_max fds (all are closed).
+ * Return: 0; -EPIPE end of file; -EAGAIN; -EBADMSG a packet of another size or magic, a name that does not end where the packet
+ * does, or more than @fds_max fds (all are closed).
  */
 int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds, uint32_t fds_max, uint32_t *ret_n_fds, int flags);
 

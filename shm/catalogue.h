@@ -14,6 +14,9 @@ struct sl_catalogue_part {
         uint32_t texts_bytes;
 };
 
+/* How many indices a walk over all models looks at: each that has a model is below. */
+uint32_t sl_catalogue_count(const struct sl_catalogue *catalogue);
+
 /*
  * Replaces the model at @index, which is below SL_CATALOGUE_MODELS, and counts the change. @model->seq, part and part_bytes are
  * ignored. @part: NULL, or of model->n_inputs + model->n_outputs ports. Control thread. Return: 0; -ENOSPC there is no room for
@@ -32,9 +35,13 @@ int sl_catalogue_read(const struct sl_catalogue *catalogue, uint32_t index, stru
 int sl_catalogue_open(const struct sl_catalogue *catalogue, uint32_t index, struct sl_catalogue_model *ret_model,
         struct sl_catalogue_part *ret_part);
 
+/* Its generation alone. Return: as sl_catalogue_read(). */
+int sl_catalogue_generation(const struct sl_catalogue *catalogue, uint32_t index, uint32_t *ret_generation);
+
 /*
- * Looks for the model called @name; @ret_model may be NULL. Return: 0; -ENOENT; -EAGAIN none matched, but one could not be
- * read. A listing is sl_catalogue_read() of all indices; `changes` tells whether it is out of date.
+ * Looks for the model called @name, by the index of names; @ret_model may be NULL. Return: 0; -ENOENT; -EAGAIN none matched, but
+ * one that may be it could not be read, or the index changed all the time. A listing is sl_catalogue_read() of all indices below
+ * sl_catalogue_count(); `changes` tells whether it is out of date.
  */
 int sl_catalogue_find(
         const struct sl_catalogue *catalogue, const char *name, uint32_t *ret_index, struct sl_catalogue_model *ret_model);

@@ -3,7 +3,7 @@
  * Log-linear histogram of latencies: 32 buckets per doubling, so that the middle of a bucket is at most 1/64 = 1.57 % away from any
  * value in it. From 0 to 63 ns exact; above 100 s everything counts in the last bucket and in `clamped`.
  *
- * Lies in shared memory. Threads: one writer, which never waits; any reader at any time, who sees each bucket at some moment.
+ * Lies in shared memory. Threads: one writer, which never waits; any reader at any time, which sees each bucket at some moment.
  * sl_histogram_record_shared() is for the rare histogram with several writers; the two must not be mixed.
  */
 #pragma once

@@ -45,6 +45,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/dim_sizes.h"
 
 #include <assert.h>
 #include <stdalign.h>
@@ -53,7 +54,7 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      9
+#define SL_WIRE_VERSION      13
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
@@ -178,17 +179,20 @@ static_assert(offsetof(struct sl_completion, index) == 56, "");
 static_assert(offsetof(struct sl_completion, n_outputs) == 60, "");
 static_assert(offsetof(struct sl_completion, lap) == 62, "");
 
-/* Actual shape of one output; of a request without outputs, why, see reason.h. */
+/* Actual shape of one output; of a request without outputs, why, see reason.h. The first says what an ensemble has answered by. */
 struct sl_output {
         alignas(64) uint64_t bytes;
         uint32_t dims[SL_WIRE_RANK_MAX];
         uint8_t rank;
         uint8_t dtype;
-        uint8_t reserved[22];
+        uint8_t reserved[6];
+        uint64_t members_any; /* a bit for each member: it is in the result of some sample. 0: the runtime does not say */
+        uint64_t members_all; /* in that of every sample */
 };
 static_assert(sizeof(struct sl_output) == 64, "an output shape is one line");
 static_assert(offsetof(struct sl_output, dims) == 8, "");
 static_assert(offsetof(struct sl_output, rank) == 40, "");
+static_assert(offsetof(struct sl_output, members_any) == 48, "");
 
 /* Start of a queue pair's part of the response memfd. */
 struct sl_queue_response {
@@ -268,22 +272,33 @@ void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *s
 
 /* ---- catalogue: written by the runtime's control thread, read by all clients ----------------------------------------- */
 
-#define SL_CATALOGUE_MODELS       256u
-#define SL_CATALOGUE_PARTS_BYTES  (4u << 20) /* for the inputs, outputs and texts of all models together */
-#define SL_MODEL_NAME_BYTES       64u
-#define SL_MODEL_INPUTS_MAX       256u
-#define SL_MODEL_OUTPUTS_MAX      256u
+#define SL_CATALOGUE_MODELS       4096u
+#define SL_CATALOGUE_NAMES        (2 * SL_CATALOGUE_MODELS) /* slots of the index of names: a power of two */
+#define SL_CATALOGUE_PARTS_BYTES  (64u << 20)               /* for the inputs, outputs and texts of all models together */
+#define SL_MODEL_NAME_BYTES       1152u                     /* of SL_NAME_MAX, then ":VERSION", then "[SIZES]", terminated */
+#define SL_MODEL_TENSORS_MAX      SL_TENSORS_MAX            /* inputs and outputs of a model together */
 #define SL_CATALOGUE_REASON_BYTES 384u
 
-enum sl_model_state { SL_MODEL_ABSENT, SL_MODEL_LOADING, SL_MODEL_READY, SL_MODEL_DRAINING, SL_MODEL_FAILED };
+enum sl_model_state {
+        SL_MODEL_ABSENT,
+        SL_MODEL_LOADING,
+        SL_MODEL_READY,
+        SL_MODEL_DRAINING,
+        SL_MODEL_FAILED,
+        SL_MODEL_AVAILABLE, /* it is loaded on request; with its inputs and outputs when it has been loaded before, else an OPEN
+                               asks */
+        SL_MODEL_STANDBY,   /* the same, with its inputs and outputs: its plan is loaded, and its workers start on request */
+};
 
 struct sl_catalogue_port {
         uint32_t name; /* where it begins in the texts of the model, terminated there */
         uint8_t dtype, rank, batch_axis;
         uint8_t optional; /* 1: of an input that a request may leave out; its descriptor is then 0. They are the last */
         int32_t dims[SL_WIRE_RANK_MAX]; /* -1 at the batch axis, and what is not known; of rank 0, in the first: nor is the rank */
+        uint32_t labels;                /* where they begin in the texts, as one text (base/labels.h); 0: it has none */
+        uint32_t reserved;              /* 0 */
 };
-static_assert(sizeof(struct sl_catalogue_port) == 40, "");
+static_assert(sizeof(struct sl_catalogue_port) == 48, "");
 
 /*
  * One model. A sequence lock, see seqlock.h: @seq is odd while the control thread changes the rest, its part included; clients copy
@@ -300,11 +315,18 @@ struct sl_catalogue_model {
         uint32_t n_inputs, n_outputs;
         uint32_t part, part_bytes; /* in @parts, multiples of 8 */
         char name[SL_MODEL_NAME_BYTES];
-        char reason[SL_CATALOGUE_REASON_BYTES]; /* of FAILED, terminated */
+        char reason[SL_CATALOGUE_REASON_BYTES]; /* of FAILED why; of LOADING what it waits for; of AVAILABLE why who asked last
+                                                   waited in vain; terminated */
 };
 static_assert(offsetof(struct sl_catalogue_model, part) == 40, "");
 static_assert(offsetof(struct sl_catalogue_model, name) == 48, "");
-enum { SL_MODEL_ENSEMBLE = 1 << 0, SL_MODEL_BATCHABLE = 1 << 1 };
+static_assert(SL_MODEL_NAME_BYTES > SL_NAME_MAX + SL_VERSION_TEXT_MAX + SL_SIZES_TEXT_MAX, "every name that is served fits");
+enum {
+        SL_MODEL_ENSEMBLE = 1 << 0,
+        SL_MODEL_BATCHABLE = 1 << 1,
+        SL_MODEL_SHORTENED = 1 << 2,  /* a request that gives none of the optional inputs has no descriptors for them */
+        SL_MODEL_ON_REQUEST = 1 << 3, /* it is loaded when somebody opens it, or asks it something */
+};
 
 /*
  * What a dispatcher says to all of its clients at once: whether it sleeps, and whether it helps to spin for an answer. Written by
@@ -326,6 +348,10 @@ static_assert(offsetof(struct sl_dispatcher_line, late_ns) == 12, "");
 static_assert(offsetof(struct sl_dispatcher_line, computing) == 16, "");
 static_assert(offsetof(struct sl_dispatcher_line, core) == 20, "");
 
+/*
+ * The file is sparse: what no model has ever needed takes no memory. Models lie at the lowest index that is free, and their parts
+ * at the lowest place. Whoever walks over them stops at `n_models`: looking at a page of a hole makes it one.
+ */
 struct sl_catalogue {
         alignas(128) uint64_t magic;
         uint32_t version;
@@ -333,7 +359,10 @@ struct sl_catalogue {
         uint64_t started_ns; /* CLOCK_MONOTONIC */
         char runtime_name[64];
         alignas(128) _Atomic uint32_t changes; /* counts changes of any model; a hint for listings */
+        _Atomic uint32_t n_models;             /* no model has ever been at this index or behind it: nobody touches those pages */
         struct sl_dispatcher_line dispatchers[SL_DISPATCHERS_MAX];
+        alignas(128) _Atomic uint32_t names_seq;    /* of the index: odd while one of its slots moves */
+        _Atomic uint32_t names[SL_CATALOGUE_NAMES]; /* of each model that is there, by the hash of its name: catalogue.c; 0: free */
         struct sl_catalogue_model models[SL_CATALOGUE_MODELS];
         alignas(128) unsigned char parts[SL_CATALOGUE_PARTS_BYTES];
 };

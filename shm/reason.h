@@ -52,8 +52,8 @@ struct sl_queue_map;
         X(ALIGNMENT, "%t: offset %g is not a multiple of %l")                                                                      \
         X(SIZES_FULL, "all %l sizes of the model (shapes_max) are in use or being compiled")                                       \
         X(SIZES_SHARE, "this user has its share of the %l sizes of the model (shapes_max)")                                        \
-        X(COMPILING, "%g sizes of open dimensions are being compiled, at most %l at a time")                                       \
-        X(COMPILING_SHARE, "this user has %g sizes of open dimensions being compiled, which is its share of %l")
+        X(COMPILING, "%g sizes or models are being loaded for requests, at most %l at a time")                                     \
+        X(COMPILING_SHARE, "this user has %g sizes or models being loaded for its requests, which is its share of %l")
 
 enum sl_reason_code {
 #define X(id, words) SL_REASON_##id,

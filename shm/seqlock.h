@@ -16,9 +16,15 @@
 
 #define SL_SEQLOCK_TRIES 1000
 
-/* A writer that was taken off its core inside of a change gets time to end it. */
 #define SL_SEQLOCK_SPINS    64
 #define SL_SEQLOCK_PAUSE_NS 200000
+
+/* Behind try number @i, the first being 0. A writer that was taken off its core inside of a change gets time to end it. */
+static inline void sl_seqlock_pause(int i)
+{
+        if (i % SL_SEQLOCK_SPINS == SL_SEQLOCK_SPINS - 1)
+                nanosleep(&(struct timespec){.tv_nsec = SL_SEQLOCK_PAUSE_NS}, NULL);
+}
 
 static inline void sl_seqlock_begin(_Atomic uint32_t *seq)
 {
@@ -80,8 +86,7 @@ static inline int sl_seqlock_read(const _Atomic uint32_t *seq, void *restrict to
         for (int i = 0; i < SL_SEQLOCK_TRIES; i++) {
                 if (sl_seqlock_try(seq, to, from, bytes) == 0)
                         return 0;
-                if (i % SL_SEQLOCK_SPINS == SL_SEQLOCK_SPINS - 1)
-                        nanosleep(&(struct timespec){.tv_nsec = SL_SEQLOCK_PAUSE_NS}, NULL);
+                sl_seqlock_pause(i);
         }
         return -EAGAIN;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's side of the stats page: its file. It is sparse: the sections of slots are reserved at the start, a set of histograms
- * when somebody gets it (stats_slots.c), so that a store into the mapping never meets a full file system (which would be a SIGBUS)
- * and an idle runtime holds a part of the bound.
+ * The writer's side of the stats page: its file. It is sparse: what a dispatcher writes is reserved at the start, a slot and a set
+ * of histograms when somebody gets it (stats_slots.c), so that a store into the mapping never meets a full file system (which would
+ * be a SIGBUS) and an idle runtime holds a part of the bound.
  */
 #include "stats.h"
 
@@ -44,16 +44,22 @@ static const size_t strides[SL_STATS_SECTIONS_N] = {
 /* Where the options say nothing. */
 static const uint32_t counts_default[SL_STATS_SECTIONS_N] = {
         [SL_STATS_DISPATCHERS] = 1,
-        [SL_STATS_MODELS] = 512 + 1, /* the common one */
         [SL_STATS_CLIENTS] = 1024,
         [SL_STATS_WORKERS] = 512,
         [SL_STATS_HISTOGRAMS] = 1, /* at least */
         [SL_STATS_QUEUES] = 1024,
         [SL_STATS_LETS] = 256,
         [SL_STATS_MEMORY] = 16,
+        [SL_STATS_STEPS] = 32,
 };
 
-/* And of these as many as fit a part of the page: of 16 MiB, 4096 records, 1024 that were traced, and 2048 spans. */
+/* Of models the common one, and as many as a catalogue has and some that are leaving, where they take no more than a part of the
+ * page. */
+#define MODELS_LEAST (512u + 1)
+#define MODELS_MOST  (4096u + 512u + 1)
+#define OTHERS_BYTES (3u << 20) /* that the other sections take at least; of the rest models get three eighths at most */
+
+/* And of these as many as fit a part of the page: of 30 MiB, 4096 records, 1024 that were traced, and 2048 spans. */
 static const uint32_t parts[SL_STATS_SECTIONS_N] = {
         [SL_STATS_RECORDS] = 32,
         [SL_STATS_TRACED] = 128,
@@ -83,8 +89,11 @@ static int reserve_by_writing(int fd, uint64_t offset, uint64_t bytes)
 
 int sl_stats_reserve(struct sl_stats *stats, uint64_t offset, uint64_t bytes, struct sl_error *error)
 {
-        int r;
+        int r = stats->promise ? stats->promise(stats->promise_context, bytes) : 0;
 
+        if (r < 0)
+                return sl_error_set(error, -r, "stats page \"%s/%s\": no %" PRIu64 " bytes are left below memory_max",
+                        stats->directory, stats->file, bytes);
         do
                 r = fallocate(stats->fd, 0, (off_t)offset, (off_t)bytes) < 0 ? -errno : 0;
         while (r == -EINTR);
@@ -95,7 +104,27 @@ int sl_stats_reserve(struct sl_stats *stats, uint64_t offset, uint64_t bytes, st
         if (r < 0)
                 sl_error_set(error, -r, "stats page \"%s/%s\": no %" PRIu64 " bytes: %s", stats->directory, stats->file, bytes,
                         strerror(-r));
+        stats->reserved += r == 0 ? bytes : 0;
         return r;
+}
+
+uint64_t sl_stats_reserved(const struct sl_stats *stats)
+{
+        return stats->reserved;
+}
+
+void sl_stats_promise(struct sl_stats *stats, int (*promise)(void *context, uint64_t more), void *context)
+{
+        stats->promise = promise;
+        stats->promise_context = context;
+}
+
+static uint32_t count_of_models(const struct sl_stats *stats)
+{
+        uint64_t rest = stats->bytes > OTHERS_BYTES ? stats->bytes - OTHERS_BYTES : 0;
+        uint64_t fit = rest / 8 * 3 / strides[SL_STATS_MODELS];
+
+        return fit < MODELS_LEAST ? MODELS_LEAST : fit > MODELS_MOST ? MODELS_MOST : (uint32_t)fit;
 }
 
 /* A power of two, where it goes by the bytes of the page; SL_STATS_NONE in the options: none. */
@@ -103,6 +132,8 @@ static uint32_t count_of(const struct sl_stats *stats, enum sl_stats_section sec
 {
         uint32_t count = 1;
 
+        if (section == SL_STATS_MODELS && !wish)
+                return count_of_models(stats);
         if (!parts[section])
                 return wish ? wish : counts_default[section];
         if (wish == SL_STATS_NONE)
@@ -147,11 +178,17 @@ static int place_sections(struct sl_stats *stats, const uint32_t *counts, struct
         return 0;
 }
 
-static uint64_t bytes_at_once(const struct sl_stats *stats)
+/* Up to the first slots that are given out, and from behind the last. */
+static uint64_t head_bytes(const struct sl_stats *stats)
+{
+        return stats->sections[SL_STATS_MODELS].offset;
+}
+
+static uint64_t tail_bytes(const struct sl_stats *stats)
 {
         const struct sl_stats_extent *histograms = &stats->sections[SL_STATS_HISTOGRAMS];
 
-        return histograms->offset + histograms->stride;
+        return histograms->offset + histograms->stride - stats->sections[SL_STATS_RECORDS].offset;
 }
 
 uint64_t sl_stats_bytes_at_once(uint64_t bytes)
@@ -159,7 +196,7 @@ uint64_t sl_stats_bytes_at_once(uint64_t bytes)
         static const uint32_t counts[SL_STATS_SECTIONS_N];
         struct sl_stats stats = {.bytes = sl_align_up(bytes, SL_PAGE_BYTES)};
 
-        return place_sections(&stats, counts, NULL) < 0 ? bytes : bytes_at_once(&stats);
+        return place_sections(&stats, counts, NULL) < 0 ? bytes : head_bytes(&stats) + tail_bytes(&stats);
 }
 
 static int map_file(struct sl_stats *stats, struct sl_error *error)
@@ -169,7 +206,9 @@ static int map_file(struct sl_stats *stats, struct sl_error *error)
         if (ftruncate(stats->fd, (off_t)stats->bytes) < 0)
                 return sl_error_set(error, errno, "stats page \"%s/%s\" of %" PRIu64 " bytes: %s", stats->directory, stats->file,
                         stats->bytes, strerror(errno));
-        r = sl_stats_reserve(stats, 0, bytes_at_once(stats), error);
+        r = sl_stats_reserve(stats, 0, head_bytes(stats), error);
+        if (r == 0)
+                r = sl_stats_reserve(stats, stats->sections[SL_STATS_RECORDS].offset, tail_bytes(stats), error);
         if (r < 0)
                 return r;
         stats->base = mmap(NULL, stats->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, stats->fd, 0);
@@ -338,8 +377,8 @@ int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **re
         if (r < 0)
                 return r;
         stats->set_used = calloc(stats->sections[SL_STATS_HISTOGRAMS].count, 1);
-        stats->model_holders = calloc(stats->sections[SL_STATS_MODELS].count, sizeof(*stats->model_holders));
-        if (!stats->set_used || !stats->model_holders)
+        stats->model_uses = calloc(stats->sections[SL_STATS_MODELS].count, sizeof(*stats->model_uses));
+        if (!stats->set_used || !stats->model_uses)
                 return sl_error_set(error, ENOMEM, "stats page: no memory");
         r = claim(stats, options->name, error);
         if (r < 0)
@@ -350,7 +389,9 @@ int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **re
         if (r < 0)
                 return r;
         write_header(stats, options);
-        sl_stats_start_slots(stats);
+        r = sl_stats_start_slots(stats, error);
+        if (r < 0)
+                return r;
         atomic_store_explicit(&sl_stats_header_of(stats)->magic, SL_STATS_MAGIC, memory_order_release);
         stats->guarded = sl_stats_guard_apply(stats->fd, options->guard);
         *ret_stats = sl_take(stats);
@@ -372,7 +413,7 @@ struct sl_stats *sl_stats_free(struct sl_stats *stats)
                         (void)remove_last(stats);
         }
         free(stats->set_used);
-        free(stats->model_holders);
+        free(stats->model_uses);
         free(stats);
         return NULL;
 }
@@ -387,4 +428,9 @@ void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max)
 {
         sl_counter_set(&sl_stats_header_of(stats)->memory_bytes, bytes);
         sl_counter_set(&sl_stats_header_of(stats)->memory_max, max);
+}
+
+void sl_stats_add_memory(struct sl_stats *stats, uint64_t bytes)
+{
+        atomic_fetch_add_explicit(&sl_stats_header_of(stats)->memory_bytes, bytes, memory_order_relaxed);
 }

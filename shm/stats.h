@@ -59,11 +59,22 @@ struct sl_stats *sl_stats_free(struct sl_stats *stats);
 
 void sl_stats_set_state(struct sl_stats *stats, enum sl_runtime_state state);
 
+/*
+ * How many bytes of the page have memory by now. From sl_stats_promise() on whoever counts the memory of the runtime is asked for
+ * each more, and may refuse it (-ENOMEM): then there is no more slot than there was.
+ */
+uint64_t sl_stats_reserved(const struct sl_stats *stats);
+void sl_stats_promise(struct sl_stats *stats, int (*promise)(void *context, uint64_t more), void *context);
+
 /* What the runtime has promised of the memory that it may take. */
 void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max);
 
+/* @bytes more are promised; modulo 2^64, for less. Any thread. */
+void sl_stats_add_memory(struct sl_stats *stats, uint64_t bytes);
+
 /*
- * What stands before the counters of a slot is control's: a copy of it is changed and shown again. Of the copy, what is behind
+ * What stands before the counters of a slot is control's, and of a model what is wanted of it: a copy of it is changed and shown
+ * again. Of the copy, what is behind
  * counts for nothing, and so do `slot` and the numbers of histograms.
  */
 
@@ -82,6 +93,7 @@ struct sl_model_counting {
         struct sl_histogram_set *histograms;
         uint32_t number; /* of the slot that has the counters */
         bool shared_counters, shared_histograms;
+        bool records; /* in the histograms: they are its own */
 };
 
 /*
@@ -91,6 +103,13 @@ struct sl_model_counting {
  * the text says so.
  */
 int sl_stats_model_add(struct sl_stats *stats, const char *name, struct sl_model_counting *ret_counting, struct sl_error *error);
+
+/*
+ * The same of a name that is not loaded, or by who only shows what it is: it takes no histograms. Those of a model that nobody has
+ * added otherwise any more go on being shown, until another one needs them.
+ */
+int sl_stats_model_add_shown(
+        struct sl_stats *stats, const char *name, struct sl_model_counting *ret_counting, struct sl_error *error);
 void sl_stats_model_remove(struct sl_stats *stats, struct sl_model_counting *counting);
 
 /* The common slot shows nothing of a model. */
@@ -123,6 +142,9 @@ uint32_t sl_stats_let_index(const struct sl_stats *stats, const struct sl_let_st
 
 /* As for lets. */
 int sl_stats_memory_add(struct sl_stats *stats, const char *name, struct sl_memory_stats **ret_slot);
+
+/* As for lets. */
+int sl_stats_step_add(struct sl_stats *stats, const char *name, struct sl_step_stats **ret_slot);
 
 static inline void sl_counter_set(_Atomic uint64_t *counter, uint64_t value)
 {
@@ -212,6 +234,7 @@ SL_STATS_READER(sl_stats_read_worker, SL_STATS_WORKERS, struct sl_worker_stats)
 SL_STATS_READER(sl_stats_read_queue, SL_STATS_QUEUES, struct sl_queue_stats)
 SL_STATS_READER(sl_stats_read_let, SL_STATS_LETS, struct sl_let_stats)
 SL_STATS_READER(sl_stats_read_memory, SL_STATS_MEMORY, struct sl_memory_stats)
+SL_STATS_READER(sl_stats_read_step, SL_STATS_STEPS, struct sl_step_stats)
 
 static inline int sl_stats_read_record(
         const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_flight_record *ret_record)
@@ -240,4 +263,4 @@ const char *sl_flight_stage_name(uint32_t stage);
 
 /* Is it sizes of an open model ("bert[128]")? Return: true, with the name of that; false also where there was no room for the "[".
  */
-bool sl_stats_sizes_of(const struct sl_model_stats *model, char ret_name[SL_STATS_NAME_BYTES]);
+bool sl_stats_sizes_of(const struct sl_model_stats *model, char ret_name[SL_STATS_MODEL_BYTES]);

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of the stats page /dev/shm/starling.NAME: what the runtime counts, readable while it changes by whom the runtime lets
- * (stats_guard.h), and left behind by a crash as the flight recorder. Created by the runtime, who holds a write lock on it (fcntl
- * OFD) as its proof of life. Where somebody else's file has that name, it lies in the folder of the socket.
+ * The layout of the stats page /dev/shm/starling.NAME: what the runtime counts. Users whom the runtime lets (stats_guard.h) read it
+ * while it changes. A crash leaves it behind as the flight recorder. The runtime creates it, and holds a write lock on it (fcntl
+ * OFD) as its proof of life. Where a foreign file has that name, it lies in the folder of the socket.
  *
  *     +--------+---------------+----------+-----+----------------------------------------------+
  *     | header | dispatchers[] | models[] | ... | histograms[][SL_STAGES] ... as far as it goes |
  *     +--------+---------------+----------+-----+----------------------------------------------+
  *                              model 0 and histograms 0 are common ones, for models that found no room
  *
- * The header says how many sections there are, where each begins, how many slots it has and how far they lie apart: a reader that
- * knows shorter slots, or fewer sections, than the writer still finds what it knows. Fields are only ever added at the end of a
- * slot, sections at the end of SL_STATS_SECTIONS; anything else is a new SL_STATS_VERSION.
+ * Memory for slots of models, clients, workers, queues, lets and kinds of memory is taken one by one, when a slot is used the first
+ * time. Behind the last that was used, the file has a hole. The name of a model takes as much of its slot as the longest one.
  *
- * Each counter has one writing thread, named below; sl_counter_add() costs no locked instruction. What is a gauge says "now" in its
- * text: those of the dispatcher, of models, queues and lets are written once a millisecond while something is in flight, and when
+ * The header says how many sections there are, where each begins, how many slots it has and how far they lie apart. So a reader
+ * that knows shorter slots, or fewer sections, than the writer still finds what it knows. Fields are only ever added at the end of
+ * a slot, sections at the end of SL_STATS_SECTIONS; anything else is a new SL_STATS_VERSION.
+ *
+ * Each counter has one writing thread, named below; sl_counter_add() costs no locked instruction. A gauge says "now" in its text.
+ * Those of the dispatcher, of models, queues and lets are written once a millisecond while something is in flight, and once when
  * nothing is any more.
  *
  * A slot is the control thread's until it hands it on, and again once its users are done. What stands before the counters of a slot
- * is the control thread's all the time, and changes under `seq` (seqlock.h); records and spans are the dispatcher's, whole.
+ * is the control thread's all the time, and changes under `seq` (seqlock.h), and so does what a model has behind them; records and
+ * spans are the dispatcher's, whole.
  * Readers: any process. This header is installed as <starling/stats.h>, with what it includes: starling-stats(5) says how a page is
  * read.
  */
@@ -29,13 +33,15 @@
 #include <stddef.h>
 
 #define SL_STATS_MAGIC         0x54535f474e4c5453ull
-#define SL_STATS_VERSION       2
+#define SL_STATS_VERSION       4
 #define SL_STATS_DIRECTORY     "/dev/shm"
 #define SL_STATS_LAST          "~last" /* behind a name: its page of before, which crashed. No name of a runtime has a ~ */
-#define SL_STATS_BYTES_DEFAULT (16u * 1024u * 1024u)
+#define SL_STATS_BYTES_DEFAULT (30u * 1024u * 1024u)
 #define SL_STATS_LABEL_BYTES   32u
-#define SL_STATS_NAME_BYTES    64u
+#define SL_STATS_NAME_BYTES    64u   /* of a runtime's name, terminated */
+#define SL_STATS_MODEL_BYTES   1152u /* of a model's, with its version and its sizes */
 #define SL_STATS_WHY_BYTES     128u
+#define SL_STATS_CAUSE_BYTES   384u       /* why a want could not be had, whole */
 #define SL_STATS_NONE          UINT32_MAX /* where a slot has no other one */
 
 /* Why the dispatcher refused an entry. */
@@ -67,8 +73,8 @@ enum sl_refusal {
 
 /*
  * Each with a histogram. WAKING is the time from the publication of a completion until its client, which had to be woken for it,
- * ran again: one value for each wake-up, counted for the model whose completion came last, when the client shows itself the next
- * time.
+ * ran again. There is one value for each wake-up. It counts for the model whose completion came last, when the client shows itself
+ * the next time.
  */
 #define SL_STAGES_OF_A_REQUEST(X)                                                                                                  \
         X(TOTAL, "total")                                                                                                          \
@@ -117,6 +123,11 @@ enum sl_stage {
 
 #define SL_MODEL_COUNTERS(X) SL_MODEL_SUMS(X) X(in_flight, "requests accepted and not completed now")
 
+/* Of an ensemble; the same writer. */
+#define SL_ENSEMBLE_COUNTERS(X)                                                                                                    \
+        X(skipped, "predictions that members were not asked for, as those before had settled a sample")                            \
+        X(missed, "predictions of members that were late or failed, where a quorum of the others did")
+
 /* Writer: the dispatcher. */
 #define SL_QUEUE_COUNTERS(X)                                                                                                       \
         X(depth, "requests, or segments, that wait now")                                                                           \
@@ -154,12 +165,22 @@ enum sl_stage {
         X(plan_bytes, "its plan file, which all workers of the model share")                                                       \
         X(workspace_bytes, "activations and scratch of its largest batch")                                                         \
         X(pool_bytes, "inputs and outputs of its largest batch, where several requests are gathered")                              \
-        X(merged, "batches that a merged plan computed, together with those of other models; written as the first")
+        X(merged, "batches that a merged plan computed, together with those of other models; written as the first")                \
+        X(dynamic_bytes, "of memory_max promised to its data-dependent steps now; written as the first")                           \
+        X(dynamic_used_bytes, "the most that one run has used of that; written as the first")                                      \
+        X(condition, "of a variant of a task: 1 active, 2 overloaded, 3 interfered with; 0: it is not looked at. The dispatcher's, as are the next") \
+        X(peaks, "times that it began to be overloaded")                                                                           \
+        X(peak_ends, "times that it ended")                                                                                        \
+        X(slowdowns, "times that it began to be interfered with")                                                                  \
+        X(recoveries, "times that that ended")
 
-/* Writer: the control thread. */
+/* Writer: the control thread; of what data-dependent steps have, those that run them, with atomic additions. */
 #define SL_MEMORY_COUNTERS(X)                                                                                                      \
         X(bytes, "promised now")                                                                                                   \
         X(most_bytes, "the most that was ever promised")
+
+/* Writer: the control thread. */
+#define SL_STEP_COUNTERS(X) X(taken, "times that it was carried out")
 
 /* Where a worker's batch_max comes from. */
 #define SL_BATCH_REASONS(X)                                                                                                        \
@@ -177,6 +198,7 @@ enum sl_batch_reason {
 };
 
 /*
+ *     AVAILABLE, STANDBY <--nobody asks, somebody does--> (the rest)
  *     WAITING --a compiler is free--> LOADING --> READY <--> DEGRADED
  *        |                               |          |
  *        +--> FAILED <-------------------+          +--> DRAINING --> (no slot)
@@ -188,7 +210,9 @@ enum sl_batch_reason {
         X(READY, "ready", "serves")                                                                                                \
         X(DEGRADED, "degraded", "serves with fewer workers than it should have, or with none; or a member does")                   \
         X(FAILED, "failed", "could not be loaded: `why`")                                                                          \
-        X(DRAINING, "draining", "takes no more requests; those in flight are finished")
+        X(DRAINING, "draining", "takes no more requests; those in flight are finished")                                            \
+        X(AVAILABLE, "available", "is loaded on request, and no request has come yet, or for long")                                \
+        X(STANDBY, "standby", "its plan is loaded, and its workers start with the next request")
 
 enum sl_stats_model_state {
 #define X(id, name, text) SL_STATS_MODEL_##id,
@@ -264,7 +288,8 @@ struct sl_dispatcher_stats {
 /* A name; its counters go on while what is served under it is replaced. */
 struct sl_model_stats {
         alignas(128) struct sl_stats_slot slot;
-        uint32_t histograms; /* index of its set in the section of histograms; 0 is the common one */
+        uint32_t histograms; /* index of its set in the section of histograms; 0 is the common one; SL_STATS_NONE: it is not loaded,
+                                and has none */
         uint32_t state;      /* enum sl_stats_model_state */
         uint32_t kind;       /* enum sl_stats_model_kind */
         uint32_t n_members;
@@ -278,12 +303,27 @@ struct sl_model_stats {
         uint32_t samples_max;                     /* of one request */
         uint32_t queue_requests;                  /* accepted and not completed, at most */
         uint32_t reserved;
-        char name[SL_STATS_NAME_BYTES];
-        char why[SL_STATS_WHY_BYTES]; /* FAILED, DEGRADED: why; else "" */
+        char name[SL_STATS_MODEL_BYTES];
+        char why[SL_STATS_WHY_BYTES]; /* FAILED, DEGRADED: why; WAITING, LOADING, DRAINING: what it waits for; else "" */
         SL_MODEL_COUNTERS(SL_STATS_FIELD)
         SL_MODEL_SUMS(SL_STATS_LEFT_FIELD) /* of an open model, what its sizes had counted that have left; the control thread's */
+
+        /* What is wanted of the name, and what that waits for: the control thread's, under `seq` as what stands before the
+         * counters. */
+        uint64_t want;        /* its number; 0: the name is to go */
+        uint64_t wanted_ns;   /* since when; CLOCK_MONOTONIC */
+        uint64_t want_served; /* the want that is; 0: none is */
+        uint64_t want_failed; /* the want that could not be had; 0: none */
+        uint64_t awaits_ns;   /* it has waited for `awaits` since; CLOCK_MONOTONIC */
+        uint32_t awaits_of;   /* of which name: slot in the section of models; SL_STATS_NONE: of its own, or of several */
+        uint32_t want_reserved;
+        char origin[24];                  /* who wants it: "repository", "administrator", "request" */
+        char awaits[64];                  /* "": nothing */
+        char step[16];                    /* what is done when that has come; "": nothing, or it depends */
+        char cause[SL_STATS_CAUSE_BYTES]; /* why the last load or want that failed did; "": none has since one that did not */
+        SL_ENSEMBLE_COUNTERS(SL_STATS_FIELD)
 };
-static_assert(sizeof(struct sl_model_stats) == 512, "as large as without what has left, so that older pages are read");
+static_assert(sizeof(struct sl_model_stats) == 2176, "seventeen pairs of lines");
 
 struct sl_client_stats {
         alignas(128) struct sl_stats_slot slot;
@@ -302,7 +342,7 @@ struct sl_worker_stats {
         alignas(128) struct sl_stats_slot slot;
         int32_t core; /* first core of its let; -1: not pinned */
         uint32_t batch_max;
-        char model[SL_STATS_NAME_BYTES];
+        char model[SL_STATS_MODEL_BYTES];
         char executor[16];   /* "thread"; "process": one of its own; "inline": the dispatcher itself */
         uint32_t state;      /* enum sl_stats_worker_state */
         uint32_t let;        /* index in the section of lets; SL_STATS_NONE: the dispatcher's core */
@@ -324,7 +364,7 @@ struct sl_queue_stats {
         alignas(128) struct sl_stats_slot slot;
         uint32_t kind; /* enum sl_stats_queue_kind */
         uint32_t reserved;
-        char model[SL_STATS_NAME_BYTES];
+        char model[SL_STATS_MODEL_BYTES];
         SL_QUEUE_COUNTERS(SL_STATS_FIELD)
 };
 
@@ -340,11 +380,18 @@ struct sl_let_stats {
         SL_LET_COUNTERS(SL_STATS_FIELD)
 };
 
-/* What memory is promised for: control/memory.h has the kinds. */
+/* What memory is promised for: control/budget/memory.h has the kinds. */
 struct sl_memory_stats {
         alignas(128) struct sl_stats_slot slot;
         char name[24];
         SL_MEMORY_COUNTERS(SL_STATS_FIELD)
+};
+
+/* A kind of step from what is wanted of a name to what is there: serve/converge/step.h has the kinds. */
+struct sl_step_stats {
+        alignas(128) struct sl_stats_slot slot;
+        char name[24];
+        SL_STEP_COUNTERS(SL_STATS_FIELD)
 };
 
 /*
@@ -431,7 +478,8 @@ static_assert(sizeof(struct sl_trace_span) == 64, "one line");
         X(MEMORY, struct sl_memory_stats, "memory")                                                                                \
         X(RECORDS, struct sl_flight_record, "records")                                                                             \
         X(TRACED, struct sl_flight_record, "traced")                                                                               \
-        X(SPANS, struct sl_trace_span, "spans")
+        X(SPANS, struct sl_trace_span, "spans")                                                                                    \
+        X(STEPS, struct sl_step_stats, "steps")
 
 enum sl_stats_section {
 #define X(id, type, title) SL_STATS_##id,
@@ -454,13 +502,13 @@ struct sl_stats_header {
         uint32_t header_bytes; /* with all sections */
         uint64_t bytes;        /* of the file */
         uint32_t pid;
-        _Atomic uint32_t state;        /* enum sl_runtime_state; still STARTING or READY after a crash */
-        uint64_t started_ns;           /* CLOCK_MONOTONIC */
-        uint64_t started_unix_ns;      /* CLOCK_REALTIME */
-        _Atomic uint64_t crowded;      /* models (or parts of them) that had to be counted in a common slot */
-        char runtime_name[64];         /* NUL-terminated */
-        char wait_name[32];            /* "io_uring" or "epoll" */
-        _Atomic uint64_t memory_bytes; /* promised, of memory_max (serve/control/memory.h); writer: the control thread */
+        _Atomic uint32_t state;                 /* enum sl_runtime_state; still STARTING or READY after a crash */
+        uint64_t started_ns;                    /* CLOCK_MONOTONIC */
+        uint64_t started_unix_ns;               /* CLOCK_REALTIME */
+        _Atomic uint64_t crowded;               /* models (or parts of them) that had to be counted in a common slot */
+        char runtime_name[SL_STATS_NAME_BYTES]; /* NUL-terminated */
+        char wait_name[32];                     /* "io_uring" or "epoll" */
+        _Atomic uint64_t memory_bytes; /* promised, of memory_max (serve/control/budget/memory.h); writer: the control thread */
         _Atomic uint64_t memory_max;   /* UINT64_MAX: no limit */
         char release[24];              /* of Starling */
         uint32_t n_sections;           /* those that the writer knows */

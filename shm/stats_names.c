@@ -30,13 +30,13 @@ DEFINE(sl_stats_queue_kind_name, SL_STATS_QUEUE_KINDS, QUEUE, SL_STATS_QUEUE_KIN
 DEFINE(sl_stats_worker_state_name, SL_STATS_WORKER_STATES, WORKER, SL_STATS_WORKER_STATE_LIMIT)
 DEFINE(sl_flight_stage_name, SL_FLIGHT_STAGES, FLIGHT, SL_FLIGHT_STAGE_LIMIT)
 
-bool sl_stats_sizes_of(const struct sl_model_stats *model, char ret_name[SL_STATS_NAME_BYTES])
+bool sl_stats_sizes_of(const struct sl_model_stats *model, char ret_name[SL_STATS_MODEL_BYTES])
 {
         const char *sizes = model->kind == SL_STATS_MODEL_SIZES ? memrchr(model->name, '[', sizeof(model->name)) : NULL;
 
         if (!sizes)
                 return false;
-        memset(ret_name, 0, SL_STATS_NAME_BYTES);
+        memset(ret_name, 0, SL_STATS_MODEL_BYTES);
         memcpy(ret_name, model->name, (size_t)(sizes - model->name));
         return true;
 }

@@ -24,9 +24,12 @@
 #include <unistd.h>
 
 #define BYTES_MAX      (4ull << 30)
-#define SLOT_BYTES_MAX 640u
+#define SLOT_BYTES_MAX 2176u
 
 #define SOCKET_PATH_BYTES sizeof(((struct sockaddr_un *)NULL)->sun_path)
+
+static_assert(
+        sizeof(struct sl_model_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_worker_stats) <= SLOT_BYTES_MAX, "the longest slots");
 
 /* Texts in slots: whoever wrote the page, they end. */
 static const struct slot_text {
@@ -39,6 +42,10 @@ static const struct slot_text {
         }
         TEXT(MODELS, struct sl_model_stats, name),
         TEXT(MODELS, struct sl_model_stats, why),
+        TEXT(MODELS, struct sl_model_stats, origin),
+        TEXT(MODELS, struct sl_model_stats, awaits),
+        TEXT(MODELS, struct sl_model_stats, step),
+        TEXT(MODELS, struct sl_model_stats, cause),
         TEXT(CLIENTS, struct sl_client_stats, label),
         TEXT(WORKERS, struct sl_worker_stats, model),
         TEXT(WORKERS, struct sl_worker_stats, executor),
@@ -47,6 +54,7 @@ static const struct slot_text {
         TEXT(LETS, struct sl_let_stats, name),
         TEXT(LETS, struct sl_let_stats, cores),
         TEXT(MEMORY, struct sl_memory_stats, name),
+        TEXT(STEPS, struct sl_step_stats, name),
 };
 
 struct sl_stats_view {

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gpu-check.sh [--out DIR] [--only PART,PART] [--quick]   checks an installation on this machine's GPU and measures it
-# gpu-check.sh --list                                     the parts
-# gpu-check.sh pack ARCHIVE.tar.xz [BUILD]                what a GPU's machine needs that has neither a compiler nor this tree
+# gpu-check.sh [OPTIONS]                      check an installation on this machine's GPU and measure it
+# gpu-check.sh pack ARCHIVE.tar.xz [BUILD]    pack what a GPU's machine needs that has neither a compiler nor this tree
+#
+#     --out DIR      write figures to DIR (default: perf/results)
+#     --only PARTS   run the parts PARTS alone, with commas between them (default: all)
+#     --quick        measure little of everything, to see that it works
+#     --list         list the parts
+#     --help         print this
 #
 # Run it in a tree that is built (build/release) or in an unpacked archive. Each part has a time limit, and a part that fails or
-# cannot run says why, while the others go on. Figures go to DIR, perf/results where nothing is said, as gpu-DEVICE-DATE.json and .md,
-# with --only and the parts in the name, so that runs of some parts each lie side by side; what each part printed stays beside them in
-# a folder of that name and .logs. cuDNN 9 and cuBLASLt 13 are the machine's own: those of a CUDA toolkit or of a Python environment.
+# cannot run says why, while the others go on. Figures are gpu-DEVICE-DATE.json and .md, with --only and the parts in the name. What
+# each part printed stays beside them in a folder of that name and .logs. cuDNN 9 and cuBLASLt 13 are the machine's own: those of a
+# CUDA toolkit or of a Python environment.
 #
 # Exit status: 0 all parts passed or said why they cannot run; 1 one failed; 2 wrong arguments; 3 there is no GPU that can be used.
 set -uo pipefail
@@ -83,7 +88,7 @@ pack() {
         cp -r perf/zoo/skeletons "$stage/perf/zoo/"
         cp -r client/examples/digits "$stage/client/examples/"
         (cd /usr/share/libonnx-testdata/data/node 2>/dev/null && find . -name model.onnx -print0 | tar -cf - --null -T -) | tar -xf - -C "$stage/cases" 2>/dev/null
-        tar -C "$stage" -cf - . | xz -T0 -1 >"$archive"
+        tar -C "$stage" -cf - . | xz -T0 -0 >"$archive"
         size=$(stat -c %s "$archive")
         say "$archive: $((size >> 20)) MiB"
         [ "$size" -le $((60 * 1000 * 1000)) ] || { say "more than 60 MB"; exit 1; }
@@ -160,12 +165,16 @@ part_zoo() {
         [ ! -s "$lines/failed" ] && agree zoo $(($(wc -w <<<"$zoo") * 2 - $(grep -cw efficientnet-b0 <<<"$zoo")))
 }
 
+# In haste one test of each suite.
 serve_digits() {
-        local suite status=0
-        for suite in module_gpu gpu_tuning gpu_ensemble; do
+        local filter status=0 filters="module_gpu/* gpu_tuning/* gpu_ensemble/*"
+        [ -z "$quick" ] || filters="module_gpu/has_* gpu_tuning/*_never_again gpu_ensemble/is_*"
+        set -f
+        for filter in $filters; do
                 STARLING_TRY_GPU=1 STARLING_PROGRAM=$build/bin/starling STARLING_DIGITS=$PWD/client/examples/digits XDG_CACHE_HOME=$logs/cache \
-                        figures serve 240 "$build/bin/gpu-serve" --filter $suite/ || status=1
+                        figures serve 240 "$build/bin/gpu-serve" --filter "$filter" || status=1
         done
+        set +f
         return $status
 }
 
@@ -334,11 +343,12 @@ if [ "${1:-}" = pack ]; then
 fi
 while [ $# -gt 0 ]; do
         case $1 in
-        --out) out=${2:?a folder is wanted}; shift ;;
-        --only) only=${2:?parts are wanted}; shift ;;
+        --out) out=${2:?--out wants a folder}; shift ;;
+        --only) only=${2:?--only wants names of parts}; shift ;;
         --quick) quick=1 seconds=0.2 zoo="lenet transformer-tiny" benchmarked=lenet one=lenet ;; # whether all parts run, not how fast
         --list) printf '%s\n' $parts; exit 0 ;;
-        *) say "unknown: $1; see the head of this file" >&2; exit 2 ;;
+        --help | -h) sed -n '3,/^set /{/^set /!s/^# \{0,1\}//p}' "tools/${0##*/}"; exit 0 ;;
+        *) say "no option \"$1\"; tools/gpu-check.sh --help lists all" >&2; exit 2 ;;
         esac
         shift
 done

@@ -5,14 +5,14 @@
 #
 #     tools/mutate.sh [--sample N] [--seed S] [--folder F]... [--jobs N] [--hand] [--fresh] [--list | --report]
 #
-#     --sample N   draws N of the generated mutants, evenly over the folders (default 40)
-#     --seed S     which ones (default 1); the same seed draws the same ones from the same code
-#     --folder F   from this folder alone; may be repeated (default: client shm runtime kernels)
-#     --jobs N     tries N at a time, each in a copy of its own (default: one per two processors)
-#     --hand       tries those of mutate/by_hand.tsv instead: memory orders, quotas, legality conditions of passes
-#     --list       prints what would be tried, and tries nothing
-#     --report     prints the score of what has been tried so far
-#     --fresh      copies the working tree anew and forgets what has been tried; otherwise a run goes on where it was stopped
+#     --sample N   draw N of the generated mutants, evenly over the folders (default: 40)
+#     --seed S     draw by the seed S; the same seed draws the same mutants from the same code (default: 1)
+#     --folder F   draw from the folder F alone; repeatable (default: client shm runtime kernels)
+#     --jobs N     try N mutants at a time, each in a copy of its own (default: one per two processors)
+#     --hand       try those of mutate/by_hand.tsv instead: memory orders, quotas, legality conditions of passes
+#     --list       print what would be tried, and try nothing
+#     --report     print the score of what has been tried so far
+#     --fresh      copy the working tree anew and forget what has been tried; otherwise a run goes on where it was stopped
 #
 # A mutant is killed when a test fails, or hangs for 60 s. Late is one whose suites took 90 s together: it says nothing, but that the
 # machine is busy. Left out: what does not compile, what compiles to the same code, and what mutate/left_out.tsv explains.
@@ -33,7 +33,6 @@ fresh=
 
 usage() {
         sed -n '2,/^set/p' tools/mutate.sh | sed '$d;s/^# \{0,1\}//'
-        exit 2
 }
 
 while [ $# -gt 0 ]; do
@@ -46,7 +45,8 @@ while [ $# -gt 0 ]; do
         --fresh) fresh=1 ;;
         --list) action=list ;;
         --report) action=report ;;
-        *) usage ;;
+        --help | -h) usage; exit 0 ;;
+        *) usage >&2; exit 2 ;;
         esac
         shift
 done
@@ -76,6 +76,7 @@ suites() {
         runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|po|service-time|mailbox|sch|b|ensemble|peer|intake|end)' \
                 '^(serve-(starts|open|sleepers|shapes|change)|serve-lifecycle-|daemon-serve)' \
                 '^(sim|serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch|postmortem|trace))' ;;
+        runtime/planner/lets/* | runtime/sim/cycles.*) echo '^planner-lets-' '^planner-lets$' '^tools-lets$' ;;
         runtime/planner/*) echo '^planner-(matrix|space|costs|simulated|worst|best|bounded|exhaustive|device)' '^planner-' '^tools-optimize$' ;;
         runtime/sim/*) echo '^sim' '^serve-pol' '^perf-load-' ;;
         runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|compilers|surroundings))' '^survive-(names|memory|rules|turns)' ;;

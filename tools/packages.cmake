@@ -25,7 +25,7 @@ starling_require_pkg(seccomp libseccomp libseccomp-dev)
 starling_require_pkg(microhttpd libmicrohttpd libmicrohttpd-dev)
 starling_require_pkg(sqlite3 sqlite3 libsqlite3-dev)
 starling_require_pkg(ncurses ncursesw libncurses-dev)
-if(STARLING_TESTS)
+if(STARLING_TESTS AND NOT STARLING_SANITIZE)
     starling_require_pkg(criterion criterion libcriterion-dev)
 endif()
 

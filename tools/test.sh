@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every check, from a fresh clone: packages, release build and all tests; then the tests again under AddressSanitizer and UBSan
-# (all but those labelled "long") and ThreadSanitizer (those labelled "tsan"); then a short run of each fuzzer.
+# (all but those labelled "long" or "asan-all") and ThreadSanitizer (those labelled "tsan"); then a short run of each fuzzer.
+# With --all, those labelled "asan-all" as well: tests/README.md says which they are, and why.
 # The last line is the sum of all tests, as ctest writes it. Exit status: 0 when everything passed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+
+left_out='^(long|asan-all)$'
+case $* in
+'') ;;
+--all) left_out='^long$' ;;
+*)
+        printf 'usage: %s [--all]\n' "$0" >&2
+        exit 2
+        ;;
+esac
 
 fuzz_seconds=${STARLING_FUZZ_SECONDS:-20}
 passed=0
@@ -51,12 +62,12 @@ build() {
         printf 'built: %s\n' "$preset"
 }
 
-# run_tests PRESET [ctest arguments]: counts what ctest counts, and prints what was not tried and why. Three jobs keep two cores
+# run_tests PRESET [ctest arguments]: counts what ctest counts, and prints what was not tried and why. Two jobs to a core keep it
 # busy, as many tests sleep.
 run_tests() {
         local preset=$1 log=build/$1-tests.log summary
         shift
-        CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" --parallel 3 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
+        CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" --parallel $((2 * $(nproc))) --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
         local status=${PIPESTATUS[0]}
         grep -hE '^\[SKIP\]|skipped=' "build/$preset/Testing/Temporary/LastTest.log" | LC_ALL=C sort -u
         summary=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$log")
@@ -66,6 +77,48 @@ run_tests() {
                 total=$((total + count))
         fi
         return "$status"
+}
+
+# Beside the tests serves a runtime of the default name, as on every host where the product is installed; none may use it.
+default_pid=
+default_log=build/default-runtime.log
+trap '[ -z "$default_pid" ] || kill "$default_pid" 2>/dev/null' EXIT
+
+start_default() {
+        local i
+        if build/release/bin/starling stats starling >/dev/null 2>&1; then
+                printf 'a runtime of the default name serves here: the tests run beside it\n'
+                return
+        fi
+        XDG_CACHE_HOME=build/default-cache build/release/bin/starling serve client/examples/digits/models 2>"$default_log" &
+        default_pid=$!
+        for ((i = 0; i < 600; i++)); do
+                grep -q 'event=ready' "$default_log" && return
+                kill -0 "$default_pid" 2>/dev/null || break
+                sleep 0.1
+        done
+        printf '[SKIP] no runtime of the default name starts here: %s\n' "$(tail -n 1 "$default_log")"
+        kill "$default_pid" 2>/dev/null
+        default_pid=
+}
+
+# What it says after it is ready, the sum of its requests, and how it ends.
+stop_default() {
+        local requests more
+        [ -n "$default_pid" ] || return 0
+        total=$((total + 1))
+        requests=$(build/release/bin/starling stats starling --json | sed -n 's/^ *"requests": \([0-9]*\),$/\1/p' | LC_ALL=C sort -un | tail -n 1)
+        more=$(sed '1,/event=ready/d' "$default_log")
+        kill "$default_pid"
+        wait "$default_pid"
+        local status=$?
+        default_pid=
+        if [ "$status" = 0 ] && [ "$requests" = 0 ] && [ -z "$more" ]; then
+                passed=$((passed + 1))
+                return
+        fi
+        printf 'a test has used the runtime of the default name: %s requests\n%s\n' "$requests" "$more"
+        return 1
 }
 
 # print_times: where the time went.
@@ -121,12 +174,14 @@ tools/setup.sh || exit 1
 step "release: build"
 build release || { printf 'FAILED: release build\n'; exit 1; }
 step "release: all tests"
+start_default
 run_tests release || fail "release tests"
+stop_default || fail "runtime of the default name"
 
 step "asan: build"
 if build asan; then
         step "asan: tests"
-        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests asan -LE long ||
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests asan -LE "$left_out" ||
                 fail "asan tests"
 else
         fail_build asan

@@ -2,16 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # venv.sh NAME REQUIREMENTS: makes the virtual environment build/NAME-venv of a requirements file, again when that has changed, and prints
 # where its Python is. Wheels alone and without their dependencies: the file names every package.
+# venv.sh pip: prints where the pip is that installs into all of them; an environment with one of its own takes seconds to make.
 set -eu
 build=$(cd "$(dirname "$0")/.." && pwd)/build
-venv=$build/$1-venv
-
 mkdir -p "$build"
-exec 9>"$venv.lock"
-flock 9
+
+# lock NAME: until the next one, or the end
+lock() {
+        exec 9>"$build/$1-venv.lock"
+        flock 9
+}
+
+pip=$build/pip-venv/bin/pip
+lock pip
+if [ ! -e "$build/pip-venv/complete" ]; then
+        python3 -m venv --clear "$build/pip-venv" >&2
+        touch "$build/pip-venv/complete"
+fi
+if [ "$1" = pip ]; then
+        printf '%s\n' "$pip"
+        exit
+fi
+
+venv=$build/$1-venv
+lock "$1"
 if ! cmp -s "$2" "$venv/installed.txt"; then
-        python3 -m venv --clear "$venv" >&2
-        "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary=:all: -r "$2" >&2
+        python3 -m venv --clear --without-pip "$venv" >&2
+        # Python compiles what is imported when it is; most of what is installed never is.
+        "$pip" --python "$venv/bin/python" install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary=:all: -r "$2" >&2
         cp "$2" "$venv/installed.txt"
 fi
 printf '%s\n' "$venv/bin/python"

@@ -40,6 +40,7 @@
  *
  *     -EINVAL     an argument is wrong, or a shape or type differs from the model's
  *     -EAGAIN     no room in the queue pair: reap completions and try again
+ *     -EDOM       no variant of a task does what is needed: the text names the need, its value, and the best that there is
  *     -EBUSY      the model's queue in the runtime is full, or what goes before takes longer than the deadline is away, which
  *                 queued_ns then says: try again later, with a later deadline, or elsewhere
  *     -ETIME      the deadline passed before the result was there
@@ -80,8 +81,9 @@
 extern "C" {
 #endif
 
-#define STARLING_RANK_MAX   8  /* dimensions of a tensor */
-#define STARLING_NAME_BYTES 64 /* of a model, with the final NUL */
+#define STARLING_RANK_MAX   8    /* dimensions of a tensor */
+#define STARLING_NAME_MAX   1024 /* bytes of a model's name as it is configured */
+#define STARLING_NAME_BYTES 1152 /* of one as it is served: with ":VERSION" or "[SIZES]" behind it, and the final NUL */
 #define STARLING_TEXT_BYTES 480
 #define STARLING_ALIGNMENT  64         /* of every tensor's first byte */
 #define STARLING_PRIORITIES 4          /* 0 is served first */
@@ -107,7 +109,10 @@ STARLING_API uint64_t starling_clock_ns(void);
 
 /* ---- element types ---------------------------------------------------------------------------------------------------- */
 
-/* The numbers are ONNX's. bfloat16 is the upper half of a float; bool is one byte, 0 or 1. */
+/*
+ * The numbers are ONNX's. bfloat16 is the upper half of a float; bool is one byte, 0 or 1. An element of 4 or 2 bits takes a byte
+ * of its own, whose low bits count; what the runtime writes of int4 and int2 has the sign in the bits above them.
+ */
 enum starling_dtype {
         STARLING_F32 = 1,
         STARLING_U8 = 2,
@@ -121,7 +126,17 @@ enum starling_dtype {
         STARLING_F64 = 11,
         STARLING_U32 = 12,
         STARLING_U64 = 13,
-        STARLING_BF16 = 16
+        STARLING_BF16 = 16,
+        STARLING_F8E4M3FN = 17,
+        STARLING_F8E4M3FNUZ = 18,
+        STARLING_F8E5M2 = 19,
+        STARLING_F8E5M2FNUZ = 20,
+        STARLING_U4 = 21,
+        STARLING_I4 = 22,
+        STARLING_F4E2M1 = 23,
+        STARLING_F8E8M0 = 24,
+        STARLING_U2 = 25,
+        STARLING_I2 = 26
 };
 
 /* Bytes of one element; 0 for a number that is no type. */
@@ -138,18 +153,18 @@ enum starling_role {
         STARLING_ROLE_ADMIN = 2   /* loads and unloads models: no queue pairs, no arena */
 };
 
-/* Everything that is 0 or NULL means the default in brackets; so does a NULL for the whole struct. */
+/* 0 or NULL means the default, and so does a NULL for the whole struct. */
 struct starling_options {
-        const char *runtime;          /* its name, or with a slash in it the path of its socket ["starling"] */
-        const char *label;            /* of this client in the runtime's log, at most 31 bytes are kept [the program's name] */
-        enum starling_role role;      /* [STARLING_ROLE_CLIENT] */
-        uint32_t queue_pairs;         /* that may be open at once, 1 to 64 [4] */
-        uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 [64] */
-        uint32_t tensors_per_request; /* inputs and outputs of one request, 1 to 1024 [8]; of requests with more, up to 1024, a
-                                         queue pair has two in flight at a time */
-        uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by: all that it has
-                                         then together, where there is room [16 MiB] */
-        uint64_t timeout_ns;          /* how long to wait for a runtime that is starting; 0 tries once */
+        const char *runtime;          /* its name, or with a slash in it the path of its socket (default: "starling") */
+        const char *label;            /* name of this client in the runtime's log, cut to 31 bytes (default: the program's) */
+        enum starling_role role;      /* (default: STARLING_ROLE_CLIENT) */
+        uint32_t queue_pairs;         /* queue pairs that may be open at once, 1 to 64 (default: 4) */
+        uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 (default: 64) */
+        uint32_t tensors_per_request; /* inputs and outputs of one request, 1 to 1024 (default: 8); a queue pair has two
+                                         requests with more, up to 1024, in flight at a time */
+        uint64_t arena_bytes;         /* bytes of the arena's first region, and the least that it grows by (default: 16 MiB);
+                                         where there is room it grows by as much as it has */
+        uint64_t timeout_ns;          /* nanoseconds to wait for a runtime that is starting (default: 0, it is tried once) */
         uint64_t reserved[8];         /* 0 */
 };
 
@@ -180,7 +195,7 @@ struct starling_client_info {
  *   -ETIMEDOUT     a runtime listens, but does not answer
  *   -EACCES, -EPERM         this user, or this role for this user, is refused
  *   -EDQUOT        too many clients, or of this user, or an arena over the quota
- *   -EPROTO        no wire version in common, or an answer that makes no sense
+ *   -EPROTO        no wire version in common, or a malformed answer
  *   -ENOMEM, -EMFILE, other system errors
  */
 STARLING_API int starling_connect(
@@ -196,8 +211,8 @@ STARLING_API int starling_connect(
  * is missing answers -ENOENT, until it is closed and opened again. When it fails, all stays as it was and it may be called again.
  *
  * One thread, while no other thread is in a call of this client but starling_free(). Calling it while the runtime lives ends the
- * old connection first, and waits until workers have ended what they compute for that: nobody writes into the arena for requests
- * that have completed as -EPIPE. A runtime that does not answer within @timeout_ns, or five seconds if that is longer, is
+ * old connection first, and waits until workers have ended what they compute for that. So nothing is written into the arena for
+ * requests that have completed as -EPIPE. A runtime that does not answer within @timeout_ns, or five seconds if that is longer, is
  * -ETIMEDOUT.
  *
  * Return: as starling_connect(); -EPROTO also when the runtime grants other limits than before; -ECHILD
@@ -230,8 +245,10 @@ STARLING_API int starling_client_describe(const struct starling_client *client, 
 enum starling_model_state {
         STARLING_MODEL_LOADING = 1,
         STARLING_MODEL_READY = 2,
-        STARLING_MODEL_DRAINING = 3, /* takes no new requests */
-        STARLING_MODEL_FAILED = 4    /* cannot be served: starling_model_open() says why */
+        STARLING_MODEL_DRAINING = 3,  /* takes no new requests */
+        STARLING_MODEL_FAILED = 4,    /* cannot be served: starling_model_open() says why */
+        STARLING_MODEL_AVAILABLE = 5, /* is loaded on request: when somebody opens it, or when a request for it comes */
+        STARLING_MODEL_STANDBY = 6    /* its plan is loaded, and its workers start when a request comes */
 };
 
 /* One line of a listing. */
@@ -250,7 +267,18 @@ struct starling_port {
         int32_t dims[STARLING_RANK_MAX]; /* -1 where the size is free: the batch, or what only the model knows */
         int32_t batch_axis;              /* which of them counts samples; -1: none, and every request is one sample */
         int32_t optional;                /* 1: an input that a request may leave out: the model has a default for it */
+        uint32_t n_labels;               /* 0 of most: see starling_label() */
+        const char *const *labels;       /* UTF-8; the model's */
 };
+
+/**
+ * starling_label() - the word that a number stands for
+ * @port: of a model that is open. Integers of it are places in its labels: the class that a classifier says, the word of an input.
+ *        Where its elements are floats, the labels name its columns: of which class a probability is
+ *
+ * Return: the text, which is the model's; NULL: there is no such label. Any thread.
+ */
+STARLING_API const char *starling_label(const struct starling_port *port, int64_t place);
 
 /* A model as it was when it was opened. */
 struct starling_model_info {
@@ -275,9 +303,14 @@ STARLING_API int starling_model_list(const struct starling_client *client, struc
  * starling_model_open() - look a model up by its name
  * @ret_model: valid until starling_model_close() or starling_close(); any thread may use it at once
  *
+ * A model that is loaded on request (`load: on_request`) and has not been loaded before is loaded now: the call waits for that as
+ * long as limits.load_wait_s of the runtime says. The handle outlives an unload for idleness: the next request waits instead.
+ *
  * Return: 0, or
  *   -ENOENT  no model of this name; the text lists those that there are
- *   -EAGAIN  it is still loading
+ *   -EAGAIN  it is still loading; of one on request: it could not be loaded now, and the text says why
+ *   -EDQUOT  this user waits for as many loads as its share is
+ *   -EINTR   a signal came while it was being loaded, which goes on: open it again
  *   -EIO     it failed to load, or is being unloaded
  *   -EPIPE, -ENOMEM, -ECHILD
  */
@@ -286,6 +319,13 @@ STARLING_API int starling_model_open(
 
 /* What was found. Valid as long as @model, and never changes. Any thread. */
 STARLING_API const struct starling_model_info *starling_model_describe(const struct starling_model *model);
+
+/*
+ * Whether its inputs or outputs are others by now, as after a reload, or the model is gone: its requests would end with -ESTALE or
+ * -ENOENT. It is to be opened again by its name then. Reads the catalogue of models, not the runtime's answer: nanoseconds, and
+ * what changes later a request still finds. Any thread. Return: 1, 0; 0 also without a runtime, and in a child after a fork.
+ */
+STARLING_API int starling_model_changed(struct starling_model *model);
 
 /* Forgets the handle; requests in flight are not disturbed. NULL is fine. Return: NULL. */
 STARLING_API struct starling_model *starling_model_close(struct starling_model *model);
@@ -309,12 +349,17 @@ struct starling_tensor {
  * starling_alloc() - memory in the arena, as malloc()
  * @bytes: more than 0
  *
- * Lock-free. A system call is made for pages that are handed out for the first time: all of them are faulted in here, so that
- * they are charged to this process and its control group; and when no region has room: those in which nothing is allocated are
- * given back to the runtime, which is then asked for one that is large enough. The contents are undefined. Return: 64-byte aligned
- * memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a reader or administrator), EPIPE (it must grow, and the runtime is
- * gone), ETIMEDOUT (it must grow, and the runtime lives but has not answered for 5 s, as one that is stopped: what it grants later
- * counts for the next try), ECHILD.
+ * Lock-free. The contents are undefined. Two things take a system call:
+ *   - Pages that are handed out for the first time are faulted in here, so that they are charged to this process and its control
+ *     group.
+ *   - When no region has room, those in which nothing is allocated are given back to the runtime. It is then asked for one that is
+ *     large enough.
+ *
+ * Return: 64-byte aligned memory, or NULL with errno:
+ *   ENOMEM, EDQUOT, EINVAL, ECHILD
+ *   EPERM      the client is a reader or administrator
+ *   EPIPE      the arena must grow, and the runtime is gone
+ *   ETIMEDOUT  the arena must grow, and the runtime lives but has not answered for 5 s; what it grants later counts next time
  */
 STARLING_API void *starling_alloc(struct starling_client *client, uint64_t bytes);
 
@@ -333,8 +378,20 @@ STARLING_API void starling_alloc_error(
 STARLING_API int starling_free(struct starling_client *client, void *data);
 
 /**
+ * starling_trim() - give back what the arena does not need now
+ *
+ * For a client that goes idle. Regions in which nothing is allocated go back to the runtime, where they count against the limits of
+ * the client, its user and memory_max. The library starts no thread that would do so by itself; without this call they go when an
+ * allocation finds no room. The next block may have to ask for a region again, and its pages are faulted in anew.
+ *
+ * Return: 0, also where a request in flight keeps a region; -EPIPE the runtime is gone; -ETIMEDOUT it lives but has not answered
+ * for 5 s; -ECHILD. Any thread.
+ */
+STARLING_API int starling_trim(struct starling_client *client);
+
+/**
  * starling_tensor_alloc() - memory for a tensor of this type and shape
- * @dims:       @rank of them, each more than 0
+ * @dims:       @rank of them, 0 or more: a tensor without elements has a place as well
  * @ret_tensor: all fields; give its data back with starling_free()
  *
  * Return: 0; -EINVAL no such type, rank or size; -EOVERFLOW the bytes do not fit 64 bits; otherwise as starling_alloc(), negative
@@ -351,8 +408,9 @@ enum {
 struct starling_request {
         struct starling_model *model;
         const struct starling_tensor *inputs;  /* all of the model's, in its order; the same number of samples in each. Optional
-                                                  ones,  which are the last, may be zeroed, or not be counted: the model's default */
-        const struct starling_tensor *outputs; /* all of the model's, in its order; they may not lie over inputs */
+                                                  ones, the last, may be zeroed or left out: the model's default */
+        const struct starling_tensor *outputs; /* all of the model's, in its order; they may not lie over inputs. Where the model
+                                                  says the sizes of all, those that are not wanted may be zeroed, but one */
         uint32_t n_inputs, n_outputs;
         uint32_t flags;       /* STARLING_NOOP or 0 */
         uint32_t priority;    /* below STARLING_PRIORITIES; 0 goes first */
@@ -399,11 +457,31 @@ struct starling_completion {
  * @bytes: of @ret_text; STARLING_TEXT_BYTES hold any
  *
  * One line that names the thing, the value and the limit; where the runtime said no more than the status, starling_strerror() of
- * that. Words are made here and not when completions are reaped: who only counts refusals does not pay for them.
+ * that. Words are made here and not when completions are reaped, so that counting refusals costs nothing.
  *
  * Return: @ret_text, terminated. Any thread.
  */
 STARLING_API const char *starling_reason_text(const struct starling_completion *completion, char *ret_text, size_t bytes);
+
+/* Which members of an ensemble a result is made of: a bit for each, the lowest for the first in its configuration. */
+struct starling_members {
+        uint64_t any;         /* in the result of at least one sample */
+        uint64_t all;         /* in that of every sample */
+        uint64_t reserved[6]; /* 0 */
+};
+
+/**
+ * starling_completion_members() - which members took part
+ * @completion: as it was reaped, with status 0, before the next submit or infer of its queue pair
+ *
+ * Members are missing where an ensemble asks them until they agree, or has a quorum (docs/ensembles.md); else it is all of them. A
+ * model by itself is one member.
+ *
+ * Return: 0; -ENODATA the status is not 0, or it has no outputs; -ENOTSUP the runtime is older and does not say. The queue pair's
+ * owner thread.
+ */
+STARLING_API int starling_completion_members(
+        const struct starling_queue *queue, const struct starling_completion *completion, struct starling_members *ret_members);
 
 /**
  * starling_queue_open() - take a queue pair
@@ -434,6 +512,8 @@ STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *
  * Return: 0, or (starling_queue_error() has the text)
  *   -EINVAL  a tensor does not suit the model, or does not lie in the arena; a flag or priority out of range
  *   -ENOTSUP a session other than 0
+ *   -EDOM    of a task: no variant does what is needed
+ *   -EBUSY   of a task: none can do it just now
  *   -EAGAIN  queue_depth requests are in flight or not reaped, or two that have more tensors than tensors_per_request and this is a
  *            third: nothing was queued
  *   -ESTALE  the model changed, seen at a reconnect;  -ENOENT  it is gone, seen at a reconnect
@@ -460,9 +540,9 @@ STARLING_API int starling_submit_many(
  * starling_poll() - reap what has completed; does not wait for it
  * @ret_completions: at most @max, in the order of completion
  *
- * Whoever polls again and again for nothing, and does nothing in between, spins. While the runtime says that more threads want to
- * run than there are cores (more than twice as many, where one request alone is in flight), such a row of polls is interrupted: one
- * in 64 sleeps until something completes, a millisecond at most.
+ * A thread that polls again and again for nothing, and does nothing in between, spins. One poll in 64 of such a row sleeps until
+ * something completes, a millisecond at most, while the runtime says that more threads want to run than there are cores. With one
+ * request alone in flight they have to be more than twice as many.
  *
  * Return: how many, 0 for none; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL @max is 0; -ECHILD
  */
@@ -472,10 +552,10 @@ STARLING_API int starling_poll(struct starling_queue *queue, struct starling_com
  * starling_wait() - reap what has completed, and wait for the first
  * @timeout_ns: relative; 0 polls, STARLING_FOREVER waits until something completes
  *
- * Spins for a few microseconds, then sleeps. It sleeps at once when this thread may run on one CPU only, and as long as the runtime
- * says that spinning does not help: there are more clients that wait and workers that compute than cores, or the runtime itself
- * waits for a core for longer than that. While there are more than cores, time-outs below a millisecond count as one: short sleeps
- * one after the other take the cores that the answers need. The death of the runtime ends it.
+ * Spins for a few microseconds, then sleeps. It sleeps at once when this thread may run on one CPU only, or the runtime says that
+ * spinning does not help. That is so when more clients wait and workers compute than there are cores, or the runtime itself waits
+ * longer than that for a core. While there are more than cores, time-outs below a millisecond count as one: short sleeps one after
+ * the other take the cores that the answers need. The death of the runtime ends it.
  *
  * Return: how many, at least 1; or
  *   -ETIMEDOUT  nothing completed in time
@@ -493,8 +573,8 @@ STARLING_API int starling_wait(
  * @ret_completion: written whenever the request was accepted, whatever its status; NULL is fine
  *
  * Other requests of the queue pair may be in flight; those that complete meanwhile are kept for starling_poll(). To limit the
- * time, set deadline_ns, which the runtime watches: while that stands still nobody answers, and who must not wait for it submits
- * and calls starling_wait(). Signals do not end the wait.
+ * time, set deadline_ns. The runtime watches it: while that is stopped, there is no answer. A caller that must not wait for it
+ * submits and calls starling_wait(). Signals do not end the wait.
  *
  * Return: the status of the request, or why it was not accepted, as starling_submit()
  */
@@ -519,6 +599,136 @@ STARLING_API uint32_t starling_queue_in_flight(const struct starling_queue *queu
  */
 STARLING_API const char *starling_queue_error(const struct starling_queue *queue);
 
+/* ---- tasks: say what is needed, not which model ------------------------------------------------------------------------------ */
+
+/*
+ * A *task* is a name for a need that several models answer, its *variants*: the same inputs and outputs, and each with an accuracy
+ * that the repository's configuration says. Whoever opens a task says how accurate, fast and cheap an answer must be; the library
+ * chooses a variant for each request, by what the variants take and how long their queues are just then. The choice is a look at
+ * memory that the runtime shares, and no message. Man page: starling_query_open(3); rules: docs/model-less.md.
+ */
+enum starling_variant_state {
+        STARLING_VARIANT_ABSENT = 0,    /* no such model is known */
+        STARLING_VARIANT_SERVES = 1,    /* it takes requests */
+        STARLING_VARIANT_AVAILABLE = 2, /* it is loaded on request, and has been before: a request waits for its load */
+        STARLING_VARIANT_UNLOADED =
+                3, /* it is loaded on request, and has never been: starling_query_open() loads it if none else will do */
+        STARLING_VARIANT_LOADING = 4,
+        STARLING_VARIANT_FAILED = 5, /* reason says why */
+        STARLING_VARIANT_DIFFERS = 6 /* its inputs or outputs are not the task's, as reason says: it is left out */
+};
+
+struct starling_task_entry {
+        char name[STARLING_NAME_BYTES];
+        uint32_t variants, serving; /* serving: of these, that take requests */
+};
+
+/* How the workers of a variant do, as the ends of their jobs say. */
+enum starling_condition {
+        STARLING_CONDITION_INACTIVE,   /* it has none, or nothing is known of them */
+        STARLING_CONDITION_ACTIVE,     /* below their peak, as fast as usual */
+        STARLING_CONDITION_OVERLOADED, /* all are busy without a break, and more waits */
+        STARLING_CONDITION_INTERFERED  /* half or more take longer than usual, as if a neighbour cost them that */
+};
+
+/* A variant as it is just now. */
+struct starling_variant {
+        char name[STARLING_NAME_BYTES]; /* of its model */
+        enum starling_variant_state state;
+        uint32_t workers;      /* 0: the dispatcher alone computes it, or nobody does */
+        double accuracy;       /* 0 to 1 */
+        double cost;           /* as the configuration says; without costs there: nanoseconds that one sample computes */
+        uint64_t latency_ns;   /* that one sample takes when nothing waits, as learned from its jobs; 0: not known */
+        uint64_t batch_ns;     /* that a job of batch_samples takes */
+        uint64_t wait_ns;      /* that a request which comes now is expected to wait */
+        uint64_t memory_bytes; /* of its compiled plan; 0: it is not loaded */
+        uint64_t load_ns;      /* that its last load took; 0: not known */
+        uint32_t batch_samples;
+        char reason[STARLING_TEXT_BYTES]; /* why it does not serve, or "" */
+        uint32_t condition;               /* enum starling_condition */
+        uint32_t choice;                  /* the rule of its task: 0 starling, 1 infaas, 2 cheapest, 3 accurate */
+        uint32_t reserved0;
+        uint64_t reserved[7];
+};
+
+/* As starling_model_list(), for tasks. Return: the number of tasks; -ENOTSUP the runtime is older and has none; -ECHILD. */
+STARLING_API int starling_task_list(const struct starling_client *client, struct starling_task_entry *ret_entries, uint32_t max);
+
+/**
+ * starling_task_variants() - the variants of a task, and how they stand
+ * @ret_variants: the first @max, in the order of the configuration
+ *
+ * Return: their number, which may exceed @max; -ENOENT no such task; -ENOTSUP the runtime is older and has none; -EAGAIN the list
+ * is changing; -ENOMEM; -ECHILD. Any thread, any role.
+ */
+STARLING_API int starling_task_variants(
+        const struct starling_client *client, const char *task, struct starling_variant *ret_variants, uint32_t max);
+
+enum {
+        STARLING_QUERY_CLOSEST = 1 << 0, /* where no variant will do, the closest one answers; else the request is refused */
+        STARLING_QUERY_DEADLINE = 1 << 1 /* the latency is the deadline of each request, too: late ones complete with -ETIME */
+};
+
+/* What is needed. 0: anything. */
+struct starling_query {
+        double accuracy;       /* at least, 0 to 1; 0: the most accurate that keeps the rest */
+        double accuracy_least; /* where no variant of `accuracy` will do just now, the most accurate from here on answers; 0: none
+                                */
+        double cost;           /* at most, in the task's own units */
+        uint64_t latency_ns;   /* from submit to completion, at most, as expected. A deadline that is nearer counts in its place */
+        uint32_t flags;        /* STARLING_QUERY_* */
+        uint32_t reserved0;    /* 0 */
+        uint64_t reserved[8];  /* 0 */
+};
+
+/**
+ * starling_query_open() - open a task, with needs
+ * @query:     what each request of this handle needs; NULL: the most accurate variant
+ * @ret_model: a handle for requests as starling_model_open() gives one: its inputs and outputs are those that all variants have.
+ * Open several for several needs. starling_model_close() forgets it
+ *
+ * A variant is chosen by each submit, from what stands in shared memory then. What no variant can ever meet is refused here; what
+ * none can meet just now is refused by submit. The text names the need, its value, and the best that there is. A request whose
+ * variant is gone, full or would be late when it arrives is submitted once more, to another one, when the refusal is reaped; a
+ * starling_wait() that does so begins its time anew.
+ *
+ * Return: 0, or
+ *   -EINVAL   a need is out of its range
+ *   -ENOENT   no task of this name
+ *   -EDOM     no variant is so accurate, so fast even when nothing waits, or so cheap
+ *   -ENOTSUP  the runtime is older and has no tasks
+ *   -EBUSY    variants that would do are still loading
+ *   -EIO      no variant can be served
+ *   -EAGAIN, -EDQUOT, -EINTR, -EPIPE, -ENOMEM, -ECHILD  as starling_model_open()
+ */
+STARLING_API int starling_query_open(struct starling_client *client, const char *task, const struct starling_query *query,
+        struct starling_model **ret_model, struct starling_error *error);
+
+enum starling_met {
+        STARLING_MET_ALL = 0,    /* by what was known at the submit */
+        STARLING_MET_LEAST = 1,  /* less accurate than `accuracy`, and at least as `accuracy_least` says */
+        STARLING_MET_CLOSEST = 2 /* it misses some need: STARLING_QUERY_CLOSEST */
+};
+
+/* Which variant had a request. */
+struct starling_answer {
+        const char *variant; /* the name of its model; valid until the next submit, infer or close of the queue pair */
+        double accuracy;
+        enum starling_met met;
+        uint32_t tries;       /* 2: another variant was chosen first, and refused it */
+        uint64_t expected_ns; /* from submit to completion, as it was expected then; 0: not known */
+        uint64_t reserved[4];
+};
+
+/**
+ * starling_completion_variant() - which variant a request of a query went to
+ * @completion: as it was reaped, before the next submit, infer or close of its queue pair
+ *
+ * Return: 0; -ENOENT its model was opened by its own name. The queue pair's owner thread.
+ */
+STARLING_API int starling_completion_variant(
+        const struct starling_queue *queue, const struct starling_completion *completion, struct starling_answer *ret_answer);
+
 /* ---- event loops --------------------------------------------------------------------------------------------------------- */
 
 /**
@@ -540,7 +750,7 @@ STARLING_API int starling_queue_fd(struct starling_queue *queue);
  * starling_queue_arm() - make the descriptor tell of the next completion
  *
  * Lasts until the next poll, wait or infer of this queue pair. With nothing in flight it is armed for what is submitted afterwards:
- * a loop that waits for nothing else looks at starling_queue_in_flight() first, or waits until somebody submits.
+ * a loop that waits for nothing else looks at starling_queue_in_flight() first, or waits until something is submitted.
  *
  * Return: 0 armed; 1 there is something to reap already; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL
  * starling_queue_fd() was not called; -ECHILD
@@ -554,9 +764,12 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
  * client, meets the new version (or none), also as a member of ensembles. Any thread; they run one after the other.
  *
  * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
- * loaded; -EINVAL its configuration or what it needs is wrong; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded,
- * or is a member of an ensemble that is loaded; -EIO it does not load; -ECANCELED it was unloaded, or left the repository, while it
- * was being compiled; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ * loaded; -EINVAL its configuration or what it needs is wrong; -EEXIST it is loaded already; -EBUSY it is a member of
+ * an ensemble that is loaded, or 64 wait for it already; -EIO it does not load; -ECANCELED something else was asked for meanwhile:
+ * it was unloaded, loaded again, or has left the repository; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ *
+ * Who asks for what is under way waits for the same. Who asks for something else changes what is wanted at once: a load that
+ * nobody wants any more is cancelled.
  */
 STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
 STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);
@@ -567,8 +780,10 @@ STARLING_API int starling_admin_unload(struct starling_client *client, const cha
  */
 STARLING_API int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error);
 
-/* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4", or, of a model whose device is a GPU, on
- * "gpu:1" or "gpu:1/50%"; its largest batch, a power of two or the model's batch_max. */
+/*
+ * A worker of a model. @device: "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4"; for a model on a GPU, "gpu:1" or
+ * "gpu:1/50%". @batch: samples of its largest batch, a power of two or the model's batch_max.
+ */
 struct starling_allotment {
         const char *model, *device;
         uint32_t batch;
@@ -577,12 +792,14 @@ struct starling_allotment {
 /*
  * The workers of all models that @allotments name become these, while they serve; other models keep theirs. New workers are ready
  * before old ones leave, and the memory of all of them is promised first. It holds for each until another one names it or the
- * runtime ends; @n 0: as the configuration says, of all. Returns when the old workers have left.
+ * runtime ends; @n 0: as the configuration says, of all. Returns when the old workers have left. One that comes while another is
+ * being applied joins it: it has the last word on models that both name, and all or nothing is then both together.
  *
  * Return: 0; otherwise nothing has changed (with @n 0: the workers of one model have not), with the runtime's text: -EINVAL a
  * model, a device or a batch size that there is none; -E2BIG more than 64 workers of a model, those that are there until the new
- * ones come among them, or 4096 in all; -ENOMEM what they need and what there is; -EBUSY models are being loaded, or another
- * allocation is being applied; -EIO a worker does not start; -EPERM; -EPIPE; -ECHILD
+ * ones come among them, or 4096 in all; -ENOMEM what they need and what there is; -EBUSY models are being loaded, or, with @n 0, an
+ * allocation is being applied; -ECANCELED, with @n 0, an allocation came meanwhile; -EIO a worker does not start; -EPERM; -EPIPE;
+ * -ECHILD
  */
 STARLING_API int starling_admin_apply(
         struct starling_client *client, const struct starling_allotment *allotments, uint32_t n, struct starling_error *error);

@@ -203,6 +203,11 @@ class model
         {
                 return {info().outputs, info().n_outputs};
         }
+        /* Whether it is to be opened again. */
+        bool changed() const noexcept
+        {
+                return starling_model_changed(handle_.get()) != 0;
+        }
         starling_model *get() const noexcept
         {
                 return handle_.get();
@@ -291,6 +296,27 @@ class queue
                 return room.first(static_cast<std::size_t>(n));
         }
 
+        /* Which members of an ensemble the result is made of, before the next poll or wait; none: it failed, or the runtime is
+         * older. */
+        std::optional<starling_members> members(const starling_completion &completion) const noexcept
+        {
+                starling_members members = {};
+
+                if (starling_completion_members(handle_.get(), &completion, &members) < 0)
+                        return std::nullopt;
+                return members;
+        }
+
+        /* Which variant of a task had the request, before the next submit; none: its model was opened by its own name. */
+        std::optional<starling_answer> variant(const starling_completion &completion) const noexcept
+        {
+                starling_answer answer = {};
+
+                if (starling_completion_variant(handle_.get(), &completion, &answer) < 0)
+                        return std::nullopt;
+                return answer;
+        }
+
         /* Whether the request was in flight and its end was asked for; its completion still comes. */
         bool cancel(std::uint64_t id)
         {
@@ -376,6 +402,15 @@ class client
                 starling_error text = {};
 
                 detail::check(starling_model_open(get(), name.c_str(), &handle, &text), text);
+                return model(connection_, handle);
+        }
+        /* A task, with what each request needs: it is used as a model. */
+        model query(const std::string &task, const starling_query &needs = {}) const
+        {
+                starling_model *handle = nullptr;
+                starling_error text = {};
+
+                detail::check(starling_query_open(get(), task.c_str(), &needs, &handle, &text), text);
                 return model(connection_, handle);
         }
         queue open_queue() const

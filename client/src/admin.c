@@ -22,7 +22,7 @@ static int check_role(struct starling_client *client, const char *model, struct 
         if (sl_forked(&client->fork))
                 return sl_error_set(error, ECHILD, "%s", starling_strerror(-ECHILD));
         if (client->connection.role != SL_ROLE_ADMIN)
-                return sl_error_set(error, EPERM, "model \"%.80s\": this client did not connect as administrator", model);
+                return sl_error_set(error, EPERM, "model \"%s\": this client did not connect as administrator", model);
         return 0;
 }
 
@@ -35,7 +35,7 @@ static int check(struct starling_client *client, const char *name, struct sl_err
         if (r < 0)
                 return r;
         if (length == 0 || length >= SL_MODEL_NAME_BYTES)
-                return sl_error_set(error, EINVAL, "model \"%.80s\": a name has 1 to %u bytes, this one %zu", model,
+                return sl_error_set(error, EINVAL, "model \"%s\": a name has 1 to %u bytes, this one %zu", model,
                         SL_MODEL_NAME_BYTES - 1, length);
         return 0;
 }
@@ -47,7 +47,7 @@ static int administer(struct starling_client *client, uint32_t type, const char 
 
         if (r < 0)
                 return r;
-        memcpy(question.admin.model, model, strlen(model));
+        strcpy(question.model, model);
         pthread_mutex_lock(&client->lock);
         r = ask(client, &question, sl_error_of(error));
         pthread_mutex_unlock(&client->lock);
@@ -75,7 +75,7 @@ static int check_allotment(struct starling_client *client, const struct starling
 
         if (r < 0 || strlen(allotment->device) < SL_MESSAGE_TEXT)
                 return r;
-        return sl_error_set(error, EINVAL, "model \"%s\": device \"%.40s...\" has more than %u bytes", allotment->model,
+        return sl_error_set(error, EINVAL, "model \"%s\": device \"%s\" has more than %u bytes", allotment->model,
                 allotment->device, SL_MESSAGE_TEXT - 1);
 }
 
@@ -83,7 +83,7 @@ static int allot(struct starling_client *client, const struct starling_allotment
 {
         struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_ALLOT, .allot.batch = allotment->batch};
 
-        strcpy(question.allot.model, allotment->model);
+        strcpy(question.model, allotment->model);
         strcpy(question.text, allotment->device);
         return ask(client, &question, error);
 }

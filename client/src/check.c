@@ -55,7 +55,7 @@ __attribute__((cold, noinline, format(printf, 2, 3))) static int refuse(const st
         va_list args;
 
         va_start(args, format);
-        vsnprintf(error->text, sizeof(error->text), format, args);
+        sl_error_print(error, format, args);
         va_end(args);
         return sl_error_prefix(
                 error, -EINVAL, "model \"%s\": %s \"%s\"", place->model->info.name, place->direction, place->port->name);
@@ -148,6 +148,9 @@ __attribute__((cold, noinline)) static int refuse_samples(const struct place *pl
 
 /* ---- checks ---- */
 
+/* Samples, before an input has a batch. */
+#define NOT_SAID UINT32_MAX
+
 static bool suits(const struct starling_tensor *tensor, const struct starling_port *port, uint64_t *ret_bytes)
 {
         uint64_t bytes = sl_dtype_bytes(port->dtype);
@@ -157,7 +160,7 @@ static bool suits(const struct starling_tensor *tensor, const struct starling_po
         for (uint32_t i = 0; i < port->rank; i++) {
                 uint32_t dim = tensor->dims[i];
 
-                if (port->dims[i] < 0 ? dim == 0 || dim > INT32_MAX : dim != (uint32_t)port->dims[i])
+                if (port->dims[i] < 0 ? dim > INT32_MAX : dim != (uint32_t)port->dims[i])
                         return false;
                 if (sl_mul_overflows(bytes, dim, &bytes))
                         return false;
@@ -196,7 +199,7 @@ static int check_input(
         if (port->batch_axis >= 0) {
                 uint32_t got = tensor->dims[port->batch_axis];
 
-                if (*samples == 0)
+                if (*samples == NOT_SAID)
                         *samples = got;
                 if (got != *samples || got > place->model->info.samples_max)
                         return refuse_samples(place, got, *samples);
@@ -204,6 +207,16 @@ static int check_input(
         for (uint32_t i = 0; i < port->rank; i++)
                 descriptor->dims[i] = tensor->dims[i];
         return locate(place, tensor, bytes, descriptor);
+}
+
+/* As far as the model says it: there is nothing for which the output would need room. */
+static bool has_none(const struct starling_port *port, uint32_t samples)
+{
+        bool none = port->batch_axis >= 0 && samples == 0;
+
+        for (uint32_t i = 0; i < port->rank && !none; i++)
+                none = port->dims[i] == 0;
+        return none;
 }
 
 /* The dimensions that the model says, as far as it says them; the runtime knows the others. */
@@ -214,7 +227,7 @@ static int check_output(
 
         if (tensor->dtype != port->dtype)
                 return refuse(place, "is %s, got %s", sl_dtype_name(port->dtype), sl_dtype_name(tensor->dtype));
-        if (tensor->bytes == 0)
+        if (tensor->bytes == 0 && (!tensor->data || !has_none(port, samples)))
                 return refuse_bytes(place, tensor, 0);
         for (uint32_t i = 0; i < port->rank; i++)
                 descriptor->dims[i] = port->dims[i] >= 0 ? (uint32_t)port->dims[i] : (int32_t)i == port->batch_axis ? samples : 0;
@@ -226,6 +239,21 @@ static bool is_left_out(const struct starling_request *request, uint32_t input)
         return input >= request->n_inputs || (!request->inputs[input].data && !request->inputs[input].bytes);
 }
 
+/* Who gives room for no output has forgotten it. */
+static bool may_leave_out(const struct starling_request *request)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; request->model->leaves_out && i < request->n_outputs && !any; i++)
+                any = request->outputs[i].data;
+        return any;
+}
+
+static bool is_unwanted(const struct starling_tensor *output)
+{
+        return !output->data && !output->bytes && !output->dtype;
+}
+
 static void leave_out(struct sl_descriptor *descriptor)
 {
         descriptor->offset = descriptor->bytes = 0;
@@ -235,11 +263,22 @@ static void leave_out(struct sl_descriptor *descriptor)
         descriptor->batch_axis = SL_NO_BATCH_AXIS;
 }
 
-int sl_check_request(struct starling_queue *queue, const struct starling_request *request, struct sl_descriptor *descriptors,
-        uint32_t *ret_samples)
+uint32_t sl_request_inputs(const struct starling_request *request)
 {
         const struct starling_model *model = request->model;
-        uint32_t samples = 0;
+        uint32_t listed = request->inputs && request->n_inputs < model->info.n_inputs ? request->n_inputs : model->info.n_inputs;
+
+        for (uint32_t i = model->n_required; i < listed && request->inputs; i++)
+                if (!is_left_out(request, i))
+                        return model->info.n_inputs;
+        return model->n_required;
+}
+
+int sl_check_request(struct starling_queue *queue, const struct starling_request *request, uint32_t n_inputs,
+        struct sl_descriptor *descriptors, uint32_t *ret_samples)
+{
+        const struct starling_model *model = request->model;
+        uint32_t samples = NOT_SAID;
         int r;
 
         if (!model)
@@ -254,7 +293,7 @@ int sl_check_request(struct starling_queue *queue, const struct starling_request
                 return refuse_model(queue, model);
         if (!suits_inputs(request, info) || request->n_outputs != info->n_outputs || (!request->outputs && info->n_outputs))
                 return refuse_counts(queue, request);
-        for (uint32_t i = 0; i < info->n_inputs; i++) {
+        for (uint32_t i = 0; i < n_inputs; i++) {
                 struct place place = {queue, model, &info->inputs[i], "input"};
 
                 if (info->inputs[i].optional && is_left_out(request, i)) {
@@ -265,15 +304,22 @@ int sl_check_request(struct starling_queue *queue, const struct starling_request
                 if (r < 0)
                         return r;
         }
-        if (samples == 0)
+        if (samples == NOT_SAID)
                 samples = 1;
+
+        bool may_leave = may_leave_out(request);
+
         for (uint32_t i = 0; i < info->n_outputs; i++) {
                 struct place place = {queue, model, &info->outputs[i], "output"};
 
-                r = check_output(&place, &request->outputs[i], &descriptors[info->n_inputs + i], samples);
+                if (may_leave && is_unwanted(&request->outputs[i])) {
+                        leave_out(&descriptors[n_inputs + i]);
+                        continue;
+                }
+                r = check_output(&place, &request->outputs[i], &descriptors[n_inputs + i], samples);
                 if (r < 0)
                         return r;
         }
         *ret_samples = samples;
-        return 0;
+        return model->state;
 }

@@ -51,6 +51,7 @@ struct starling_client {
         struct sl_fresh_region unmapped; /* the next region, for which there was no address space yet; fd -1: there is none */
         struct starling_queue *queues[SL_QUEUES_MAX];
         struct starling_model *models;
+        uint64_t n_queries; /* opened ever; under the lock */
         uint16_t epoch; /* counts connections; part of every request's id */
         char *runtime;
         char label[32];

@@ -3,6 +3,7 @@
  * From the ring to the application, or aside for a later poll; and what the end of the runtime leaves. The owner thread of the
  * queue pair. A completion is believed only as far as the table of flights goes (flights.h).
  */
+#include "query.h"
 #include "queue.h"
 
 #include "base/clock.h"
@@ -12,18 +13,28 @@
 #include <errno.h>
 #include <string.h>
 
-#define CHECK_POLLS  512u /* empty polls between two looks at the socket */
-#define VAIN_POLLS   64u  /* in a row, between two looks at the clock */
+#define CHECK_POLLS 512u /* empty polls between two looks at the socket */
+#define VAIN_POLLS  64u  /* in a row, between two looks at the clock */
+#define PAUSE_NS    (1 * SL_NS_PER_MS)
+
+/*
+ * At most so long for each of a row of polls that is a spin. A loop in C takes tens of nanoseconds for one, an interpreter through
+ * ctypes half a microsecond, and a few times that on a slow or shared core: the bound lies above, so that no language escapes it.
+ * What works longer than that between two polls is none. Where it lies does not matter in C: with 0.25, 4 and 64 us clients that
+ * spin sleep as often and take as much of the cores (starling bench overload --spin 20).
+ */
 #define VAIN_POLL_NS 4000u
-#define PAUSE_NS     (1 * SL_NS_PER_MS)
 
 /* ---- from the ring ---- */
 
 /* The runtime is believed as far as the table goes: a completion of what does not fly ends the connection. */
-static inline bool possible(const struct sl_flights *flights, const struct sl_completion *wire)
+static inline bool possible(const struct starling_queue *queue, const struct sl_completion *wire)
 {
+        const struct sl_flights *flights = &queue->flights;
+
         return wire->tag < flights->depth && flights->by_tag[wire->tag].state == SL_FLIGHT_FLYING &&
-               sl_flight_index(flights->by_tag[wire->tag].id) == wire->index;
+               (__builtin_expect(sl_flight_index(flights->by_tag[wire->tag].id) == wire->index, 1) ||
+                       sl_query_is_second(queue, wire->tag, wire->index));
 }
 
 __attribute__((cold, noinline)) static int break_connection(const struct starling_queue *queue)
@@ -62,6 +73,8 @@ static uint32_t take_shapes(struct starling_queue *queue, const struct sl_comple
 
         for (uint32_t i = 0; i < n; i++)
                 shapes[i] = shape_of(&outputs[i]);
+        queue->flights.by_tag[wire->tag].members_any = outputs[0].members_any;
+        queue->flights.by_tag[wire->tag].members_all = outputs[0].members_all;
         return n;
 }
 
@@ -107,18 +120,24 @@ static inline void translate(struct starling_queue *queue, const struct sl_compl
 static inline uint32_t reap(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
 {
         const struct sl_completion *wire;
-        uint32_t n;
+        uint32_t n, again = 0;
 
         for (n = 0; n < max && (wire = sl_reaper_peek(&queue->reaper, &queue->map)); n++) {
-                if (__builtin_expect(!possible(&queue->flights, wire), 0)) {
+                if (__builtin_expect(!possible(queue, wire), 0)) {
                         break_connection(queue);
                         break;
+                }
+                if (__builtin_expect(wire->flags & SL_COMPLETION_REASON, 0) && sl_query_again(queue, wire)) {
+                        sl_reaper_advance(&queue->reaper);
+                        again++;
+                        n--; /* it is not over */
+                        continue;
                 }
                 translate(queue, wire, &ret_completions[n]);
                 sl_flights_release(&queue->flights, wire->tag);
                 sl_reaper_advance(&queue->reaper);
         }
-        if (n == 0)
+        if (n == 0 && !again)
                 sl_relax();
         else
                 sl_reaper_publish(&queue->reaper, &queue->map);
@@ -131,15 +150,32 @@ void sl_queue_stash(struct starling_queue *queue)
         const struct sl_completion *wire;
 
         while ((wire = sl_reaper_peek(&queue->reaper, &queue->map))) {
-                if (!possible(&queue->flights, wire)) {
+                if (!possible(queue, wire)) {
                         break_connection(queue);
                         break;
+                }
+                if (wire->flags & SL_COMPLETION_REASON && sl_query_again(queue, wire)) {
+                        sl_reaper_advance(&queue->reaper);
+                        continue;
                 }
                 translate(queue, wire, &completion);
                 sl_flights_stash(&queue->flights, wire->tag, &completion);
                 sl_reaper_advance(&queue->reaper);
         }
         sl_reaper_publish(&queue->reaper, &queue->map);
+}
+
+int starling_completion_members(
+        const struct starling_queue *queue, const struct starling_completion *completion, struct starling_members *ret_members)
+{
+        const struct sl_flight *flight = &queue->flights.by_tag[sl_flight_tag(completion->id) % queue->flights.depth];
+
+        if (completion->status != 0 || !completion->n_outputs || flight->id != completion->id)
+                return -ENODATA;
+        if (!flight->members_any)
+                return -ENOTSUP;
+        *ret_members = (struct starling_members){.any = flight->members_any, .all = flight->members_all};
+        return 0;
 }
 
 /* ---- the end of the runtime ---- */

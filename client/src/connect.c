@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "model.h"
 #include "queue.h"
 #include "region.h"
@@ -110,7 +111,7 @@ static struct starling_client *client_new(const struct sl_attachment *want)
         client->epoch = 1;
         client->arena_bytes = want->arena_bytes;
         client->runtime = strdup(want->runtime);
-        snprintf(client->label, sizeof(client->label), "%s", want->label);
+        sl_utf8_fit(want->label, client->label, sizeof(client->label));
         if (!client->runtime || sl_fork_guard_init(&client->fork) < 0)
                 return starling_close(client);
         return client;

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +41,7 @@ void sl_connection_bye(const struct sl_connection *connection)
         const struct sl_message bye = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_BYE};
 
         if (connection->role == SL_ROLE_CLIENT && connection->socket >= 0)
-                (void)send(connection->socket, &bye, sizeof(bye), MSG_DONTWAIT | MSG_NOSIGNAL);
+                (void)send(connection->socket, &bye, SL_MESSAGE_BYTES, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void sl_connection_break(struct sl_connection *connection)
@@ -269,7 +270,7 @@ static struct sl_message hello_of(const struct sl_attachment *want)
         message.hello.shape = want->shape;
         message.hello.arena_bytes = want->n_kept ? 0 : want->arena_bytes;
         message.hello.n_kept_regions = want->n_kept;
-        snprintf(message.hello.label, sizeof(message.hello.label), "%s", want->label);
+        sl_utf8_fit(want->label, message.hello.label, sizeof(message.hello.label));
         return message;
 }
 
@@ -376,6 +377,7 @@ static int attach(struct sl_connection *connection, const struct sl_attachment *
                 r = check_welcome(&answer, received.n, want, error);
         if (r == 0)
                 r = map_catalogue(connection, received.fds[SL_FD_CATALOGUE], answer.welcome.catalogue_bytes, error);
+        connection->has_tasks = r == 0 && answer.welcome.features & SL_FEATURE_TASKS;
         if (r < 0 || want->role != SL_ROLE_CLIENT)
                 return r;
         adopt_welcome(connection, &answer);

@@ -23,6 +23,8 @@ static const char *own_words(int code)
                 return "no room in the queue pair: reap completions first";
         case EBUSY:
                 return "the model's queue is full";
+        case EDOM:
+                return "no variant of the task does what is needed";
         case ETIME:
                 return "the deadline has passed";
         case ECANCELED:

@@ -25,8 +25,9 @@ enum sl_flight_state { SL_FLIGHT_FREE, SL_FLIGHT_FLYING, SL_FLIGHT_STASHED };
 struct sl_flight {
         uint64_t id; /* see sl_flight_id() */
         uint64_t user_data;
-        uint8_t state;                 /* enum sl_flight_state */
-        uint16_t n_tensors, n_outputs; /* that were given */
+        uint8_t state;                     /* enum sl_flight_state */
+        uint16_t n_tensors, n_outputs;     /* that were given */
+        uint64_t members_any, members_all; /* of its completion, as in layout.h */
 };
 
 struct sl_flights {

@@ -8,6 +8,7 @@
  *     wait.c        until there is something in the ring
  *     infer.c       all of it for one request
  *     aside.c       off the dispatcher's core
+ *     query.c       which variant of a task has a request
  *     event.c       the descriptor for event loops
  */
 #pragma once
@@ -17,6 +18,9 @@
 #include "doorbell.h"
 #include "flights.h"
 #include "ring.h"
+
+struct sl_answer;
+struct sl_chooser;
 
 struct starling_queue {
         struct starling_client *client;
@@ -41,6 +45,10 @@ struct starling_queue {
         uint32_t number;           /* of the queue pair in the channel */
         bool open, abandoned;      /* under the client's lock; abandoned: closed while the runtime did not answer */
         struct sl_error error;
+        struct sl_chooser *choosers; /* of queries (query.h), and who had each; NULL: there was none */
+        struct sl_answer *answers;   /* [depth], by tag */
+        uint64_t second_tries;       /* of queries, ever */
+        uint64_t turns;              /* of choices: state of SplitMix64 */
 };
 
 /* Takes the rings of the connection of now, which are fresh. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "queue.h"
+#include "query.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -41,6 +41,7 @@ void sl_queue_free(struct starling_queue *queue)
                 return;
         sl_cleanup_fd(&queue->event_fd);
         sl_flights_deinit(&queue->flights);
+        sl_queries_free(queue);
         free(queue);
 }
 
@@ -53,6 +54,7 @@ static struct starling_queue *queue_new(struct starling_client *client, uint32_t
         queue->client = client;
         queue->number = number;
         queue->event_fd = -1;
+        queue->turns = sl_clock_ns() ^ (uint64_t)(uintptr_t)queue; /* of no other queue pair's */
         if (sl_flights_init(&queue->flights, client->connection.shape.depth, client->connection.shape.tensors) < 0) {
                 sl_queue_free(queue);
                 return NULL;

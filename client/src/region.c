@@ -287,7 +287,7 @@ static int heed(struct starling_client *client, const struct sl_message *answer,
 static int ask_for_region(struct starling_client *client, uint64_t bytes)
 {
         struct sl_growth *refused = &client->refused;
-        struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer;
+        struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer = {0};
         int fd;
 
         question.region.bytes = bytes;
@@ -296,8 +296,8 @@ static int ask_for_region(struct starling_client *client, uint64_t bytes)
 
         int r = sl_connection_ask(&client->connection, &question, -1, SL_MESSAGE_REGION, &answer, &fd, sl_error_of(&refused->why));
 
-        if (r < 0)
-                return r;
+        if (r < 0) /* what a runtime refuses for has more numbers than starling_alloc(); its words stay */
+                return answer.status != 0 && r != -EDQUOT ? -ENOMEM : r;
         refused->bytes = 0;
         return heed(client, &answer, fd);
 }
@@ -481,18 +481,29 @@ int starling_free(struct starling_client *client, void *data)
         return give(&client->regions[region], data);
 }
 
+int starling_trim(struct starling_client *client)
+{
+        int r;
+
+        if (sl_forked(&client->fork))
+                return -ECHILD;
+        if (client->connection.role != SL_ROLE_CLIENT)
+                return 0;
+        pthread_mutex_lock(&client->lock);
+        r = give_back_free(client);
+        pthread_mutex_unlock(&client->lock);
+        return r;
+}
+
 static int bytes_of(enum starling_dtype dtype, uint32_t rank, const uint32_t *dims, uint64_t *ret_bytes)
 {
         uint64_t bytes = starling_dtype_bytes(dtype);
 
         if (bytes == 0 || rank > STARLING_RANK_MAX)
                 return -EINVAL;
-        for (uint32_t i = 0; i < rank; i++) {
-                if (dims[i] == 0)
-                        return -EINVAL;
+        for (uint32_t i = 0; i < rank; i++)
                 if (sl_mul_overflows(bytes, dims[i], &bytes))
                         return -EOVERFLOW;
-        }
         *ret_bytes = bytes;
         return 0;
 }
@@ -504,7 +515,7 @@ int starling_tensor_alloc(struct starling_client *client, enum starling_dtype dt
         int r = bytes_of(dtype, rank, dims, &tensor.bytes);
 
         if (r == 0)
-                r = allocate(client, tensor.bytes, &tensor.data);
+                r = allocate(client, tensor.bytes ? tensor.bytes : 1, &tensor.data); /* one without elements has a place, too */
         if (r < 0)
                 return r;
         for (uint32_t i = 0; i < rank; i++)

@@ -2,6 +2,7 @@
 #include "aside.h"
 #include "check.h"
 #include "model.h"
+#include "query.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,12 +24,6 @@ __attribute__((cold, noinline)) static int refuse_header(struct starling_queue *
         if (request->flags & ~(uint32_t)STARLING_NOOP)
                 return sl_error_set(&queue->error, EINVAL, "flags %#" PRIx32 " are not known", request->flags);
         return sl_error_set(&queue->error, EINVAL, "priority %" PRIu32 " is not below %d", request->priority, STARLING_PRIORITIES);
-}
-
-/* Of the model: what the request says is checked against that. */
-static inline uint32_t sl_request_tensors(const struct starling_request *request)
-{
-        return request->model ? request->model->info.n_inputs + request->model->info.n_outputs : 0;
 }
 
 /* One with more tensors than the queue pair has room for has one of few tags. Return: 0, -EAGAIN, -ENOMEM. */
@@ -64,18 +59,26 @@ static inline void forget_cancellation(struct starling_queue *queue, uint16_t ta
                 atomic_store_explicit(word, 0, memory_order_relaxed);
 }
 
-static int describe_work(struct starling_queue *queue, const struct starling_request *request, uint16_t tag, struct sl_entry *entry)
+static int describe_work(struct starling_queue *queue, const struct starling_request *request, uint32_t n_inputs,
+        uint32_t n_tensors, uint16_t tag, uint32_t index, struct sl_entry *entry)
 {
         uint32_t samples;
-        int r = sl_check_request(queue, request, sl_descriptors_of(&queue->map, tag, sl_request_tensors(request)), &samples);
+        int r = sl_check_request(queue, request, n_inputs, sl_descriptors_of(&queue->map, tag, n_tensors), &samples);
 
-        if (r < 0)
-                return r;
+        if (__builtin_expect(r != SL_HANDLE_MODEL, 0)) {
+                if (r < 0)
+                        return r;
+                entry->samples = samples;
+                entry->n_inputs = (uint16_t)n_inputs;
+                entry->n_outputs = (uint16_t)request->n_outputs;
+                forget_cancellation(queue, tag);
+                return sl_query_choose(queue, request, tag, index, entry);
+        }
         forget_cancellation(queue, tag);
         entry->model = request->model->index;
         entry->generation = request->model->generation;
         entry->samples = samples;
-        entry->n_inputs = (uint16_t)request->model->info.n_inputs; /* with those that are left out */
+        entry->n_inputs = (uint16_t)n_inputs; /* with those that are left out */
         entry->n_outputs = (uint16_t)request->n_outputs;
         return 0;
 }
@@ -95,7 +98,10 @@ static inline int fill(struct starling_queue *queue, const struct starling_reque
         if (__builtin_expect((request->flags & ~(uint32_t)STARLING_NOOP) || request->priority >= STARLING_PRIORITIES, 0))
                 return refuse_header(queue, request);
 
-        uint32_t n_tensors = request->flags & STARLING_NOOP ? 0 : sl_request_tensors(request);
+        /* Of the model: what the request says is checked against that. */
+        const struct starling_model *model = request->flags & STARLING_NOOP ? NULL : request->model;
+        uint32_t n_inputs = !model ? 0 : model->n_required == model->info.n_inputs ? model->n_required : sl_request_inputs(request);
+        uint32_t n_tensors = model ? n_inputs + model->info.n_outputs : 0;
 
         if (__builtin_expect(n_tensors > queue->map.tensors, 0)) {
                 int r = prefer_wide(queue, n_tensors);
@@ -106,17 +112,18 @@ static inline int fill(struct starling_queue *queue, const struct starling_reque
 
         uint16_t tag = flights->free_tags[flights->n_free - 1];
 
+        entry->deadline_ns = request->deadline_ns; /* which a query may bring nearer */
+
         if (request->flags & STARLING_NOOP) {
                 describe_noop(entry);
         } else {
-                int r = describe_work(queue, request, tag, entry);
+                int r = describe_work(queue, request, n_inputs, n_tensors, tag, index, entry);
 
                 if (r < 0)
                         return r;
         }
         entry->flags = (uint16_t)request->flags;
         entry->priority = (uint8_t)request->priority;
-        entry->deadline_ns = request->deadline_ns;
         entry->user_data = request->user_data;
         entry->session = request->session;
         entry->tag = tag;
@@ -207,7 +214,7 @@ int starling_cancel(struct starling_queue *queue, uint64_t id)
 
         uint32_t cancellations = atomic_load_explicit(&shared->cancellations, memory_order_relaxed);
 
-        atomic_store_explicit(&queue->map.cancels[sl_flight_tag(id)], sl_flight_index(id) + 1, memory_order_release);
+        atomic_store_explicit(&queue->map.cancels[sl_flight_tag(id)], sl_query_index(queue, id) + 1, memory_order_release);
         atomic_store_explicit(&shared->cancellations, cancellations + 1, memory_order_release);
         wake_dispatcher(queue);
         return 0;

@@ -178,6 +178,7 @@ int sl_queue_wait(struct starling_queue *queue, uint64_t timeout_ns)
 int starling_wait(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max, uint64_t timeout_ns)
 {
         int r = starling_poll(queue, ret_completions, max);
+        uint64_t tries;
 
         if (r != 0)
                 return r;
@@ -185,10 +186,13 @@ int starling_wait(struct starling_queue *queue, struct starling_completion *ret_
                 return -ENODATA;
         if (timeout_ns == 0)
                 return -ETIMEDOUT;
-        r = sl_queue_wait(queue, timeout_ns);
-        if (r < 0 && r != -EPIPE)
-                return r;
-        /* Something is there, or the runtime is gone: either way there is something to hand out. */
-        r = starling_poll(queue, ret_completions, max);
+        do {
+                tries = queue->second_tries;
+                r = sl_queue_wait(queue, timeout_ns);
+                if (r < 0 && r != -EPIPE)
+                        return r;
+                /* Something is there, or the runtime is gone: either way there is something to hand out, or to try again. */
+                r = starling_poll(queue, ret_completions, max);
+        } while (r == 0 && queue->second_tries != tries);
         return r != 0 ? r : -ETIMEDOUT;
 }

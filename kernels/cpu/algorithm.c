@@ -30,6 +30,7 @@ static const struct {
         {SL_OP_MAX_POOL, SL_ALGORITHM_BLOCKED, &sl_cpu_max_pool},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_GEMM, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
+        {SL_OP_NIBBLE_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_nibble_product},
         {SL_OP_QUANTIZED_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_byte_depthwise},
         {SL_OP_QUANTIZED_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_dot_product},
         {SL_OP_QUANTIZED_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_dot_product},

@@ -26,6 +26,7 @@
 #include "cpu/rnn/loops.h"
 #include "cpu/split.h"
 #include "cpu/split_trial.h"
+#include "pace.h"
 #include "shape/image_node.h"
 
 #include <stdalign.h>
@@ -38,6 +39,7 @@ struct sl_kernel {
         struct sl_primitive *primitive;
         struct sl_divided_call *divided; /* NULL: the primitive alone computes the node */
         struct sl_kernel *turn;          /* if not NULL: turns input 0 into the primitive's layout, at this offset of scratch */
+        struct sl_evening evening;       /* if it has pixels: turns input 0 likewise, and makes its channels even */
         size_t turned_offset;
         int summand;
         size_t summand_bytes;
@@ -93,6 +95,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_SIN] = &sl_cpu_unary,
         [SL_OP_COS] = &sl_cpu_unary,
         [SL_OP_LOG] = &sl_cpu_unary,
+        [SL_OP_ELU] = &sl_cpu_unary,
         [SL_OP_SELU] = &sl_cpu_unary,
         [SL_OP_CELU] = &sl_cpu_unary,
         [SL_OP_MISH] = &sl_cpu_unary,
@@ -101,8 +104,19 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_SHRINK] = &sl_cpu_unary,
         [SL_OP_NOT] = &sl_cpu_unary,
         [SL_OP_CLIP] = &sl_cpu_unary,
+        [SL_OP_BITWISE_NOT] = &sl_cpu_unary,
+        [SL_OP_TAN] = &sl_cpu_unary,
+        [SL_OP_ASIN] = &sl_cpu_unary,
+        [SL_OP_ACOS] = &sl_cpu_unary,
+        [SL_OP_ATAN] = &sl_cpu_unary,
+        [SL_OP_SINH] = &sl_cpu_unary,
+        [SL_OP_COSH] = &sl_cpu_unary,
+        [SL_OP_ASINH] = &sl_cpu_unary,
+        [SL_OP_ACOSH] = &sl_cpu_unary,
+        [SL_OP_ATANH] = &sl_cpu_unary,
         [SL_OP_CAST] = &sl_cpu_cast,
-        [SL_OP_IS_NAN] = &sl_cpu_is_nan,
+        [SL_OP_IS_NAN] = &sl_cpu_predicate,
+        [SL_OP_IS_INF] = &sl_cpu_predicate,
         [SL_OP_ADD] = &sl_cpu_binary,
         [SL_OP_SUB] = &sl_cpu_binary,
         [SL_OP_MUL] = &sl_cpu_binary,
@@ -117,6 +131,10 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_AND] = &sl_cpu_binary,
         [SL_OP_OR] = &sl_cpu_binary,
         [SL_OP_XOR] = &sl_cpu_binary,
+        [SL_OP_MOD] = &sl_cpu_binary,
+        [SL_OP_BITWISE_AND] = &sl_cpu_binary,
+        [SL_OP_BITWISE_OR] = &sl_cpu_binary,
+        [SL_OP_BITWISE_XOR] = &sl_cpu_binary,
         [SL_OP_MIN] = &sl_cpu_variadic,
         [SL_OP_MAX] = &sl_cpu_variadic,
         [SL_OP_SUM] = &sl_cpu_variadic,
@@ -137,10 +155,10 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_TILE] = &sl_cpu_copy,
         [SL_OP_REORDER] = &sl_cpu_copy,
         [SL_OP_MAX_POOL] = &sl_cpu_max_pool,
-        [SL_OP_GLOBAL_MAX_POOL] = &sl_cpu_reduce,
+        [SL_OP_GLOBAL_MAX_POOL] = &sl_cpu_global,
         [SL_OP_LRN] = &sl_cpu_response,
         [SL_OP_AVERAGE_POOL] = &sl_cpu_average,
-        [SL_OP_GLOBAL_AVERAGE_POOL] = &sl_cpu_reduce,
+        [SL_OP_GLOBAL_AVERAGE_POOL] = &sl_cpu_global,
         [SL_OP_REDUCE_MEAN] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM] = &sl_cpu_reduce,
         [SL_OP_REDUCE_MAX] = &sl_cpu_reduce,
@@ -148,13 +166,31 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_REDUCE_L1] = &sl_cpu_reduce,
         [SL_OP_REDUCE_L2] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_PROD] = &sl_cpu_fold,
+        [SL_OP_REDUCE_LOG_SUM] = &sl_cpu_fold,
+        [SL_OP_REDUCE_LOG_SUM_EXP] = &sl_cpu_fold,
+        [SL_OP_ARG_MAX] = &sl_cpu_arg,
+        [SL_OP_ARG_MIN] = &sl_cpu_arg,
+        [SL_OP_CUM_SUM] = &sl_cpu_running,
+        [SL_OP_CUM_PROD] = &sl_cpu_running,
+        [SL_OP_COL2IM] = &sl_cpu_col2im,
         [SL_OP_GATHER] = &sl_cpu_gather,
         [SL_OP_GATHER_ELEMENTS] = &sl_cpu_gather_elements,
+        [SL_OP_TENSOR_SCATTER] = &sl_cpu_tensor_scatter,
+        [SL_OP_GATHER_ND] = &sl_cpu_gather_nd,
+        [SL_OP_SCATTER_ELEMENTS] = &sl_cpu_scatter_elements,
+        [SL_OP_SCATTER_ND] = &sl_cpu_scatter_nd,
+        [SL_OP_ONE_HOT] = &sl_cpu_one_hot,
+        [SL_OP_TRILU] = &sl_cpu_trilu,
+        [SL_OP_GRID_SAMPLE] = &sl_cpu_grid_sample,
+        [SL_OP_ROI_ALIGN] = &sl_cpu_roi_align,
+        [SL_OP_DEFORM_CONV] = &sl_cpu_deform_conv,
         [SL_OP_GRU] = &sl_cpu_recurrent,
         [SL_OP_RNN] = &sl_cpu_recurrent,
         [SL_OP_RESIZE] = &sl_cpu_resize,
         [SL_OP_CONV_TRANSPOSE] = &sl_cpu_conv_transpose,
         [SL_OP_TOP_K] = &sl_cpu_top_k,
+        [SL_OP_NON_MAX_SUPPRESSION] = &sl_cpu_non_max_suppression,
         [SL_OP_DEPTH_TO_SPACE] = &sl_cpu_copy,
         [SL_OP_SPACE_TO_DEPTH] = &sl_cpu_copy,
         [SL_OP_QUANTIZE_LINEAR] = &sl_cpu_quantize,
@@ -259,12 +295,22 @@ static bool loop_fits(const struct sl_node_desc *node)
         return takes(only_loop(node), node);
 }
 
+/* The same where its weights are packed. */
+static bool describe_packed_call(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        bool described = describe_call(node, call);
+
+        if (described)
+                sl_describe_evened(node, call);
+        return described;
+}
+
 /* Without own algorithms. @ret_packed, unless NULL: the form of the weights that WAY_CALL wants. */
 static enum way find_onednn_way(const struct sl_node_desc *node, struct sl_cpu_call *call, struct sl_packed *ret_packed)
 {
         bool slow = false, possible = false;
 
-        if (describe_call(node, call))
+        if ((ret_packed ? describe_packed_call : describe_call)(node, call))
                 possible = sl_primitive_possible(&call->spec, &slow, ret_packed) ||
                            (sl_describe_sum(node, call) && sl_primitive_possible(&call->spec, &slow, ret_packed));
 
@@ -384,6 +430,8 @@ static bool supports(const struct sl_node_desc *node)
         const struct sl_cpu_loop *own;
         struct sl_cpu_call call;
 
+        if (sl_tensors_are_small(node->inputs, node->n_inputs) || sl_tensors_are_small(node->outputs, node->n_outputs))
+                return false;
         if (asked == SL_ALGORITHM_AUTO && node_is_final(node))
                 return sl_algorithm_takes_exactly(node) || find_onednn_way(node, &call, NULL) != WAY_NONE;
         if (asked == SL_ALGORITHM_DIRECT)
@@ -425,13 +473,17 @@ static int pack_input(const struct sl_node_desc *node, uint32_t index, struct sl
 static int repack_aligned(const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed,
         const struct sl_cpu_loop *own, const void *plain, void *ret_data)
 {
+        SL_CLEANUP(sl_cleanup_free) void *evened = NULL;
         struct sl_cpu_call call;
 
         if (own)
                 return own->repack(node, index, plain, ret_data);
-        if (!describe_call(node, &call) || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
+        if (!describe_packed_call(node, &call) || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
                 return -ENOTSUP;
-        return sl_primitive_pack(&call.spec, packed, plain, ret_data);
+        if (!call.evening.pixels)
+                return sl_primitive_pack(&call.spec, packed, plain, ret_data);
+        evened = sl_evened_weights(&node->inputs[index], plain);
+        return evened ? sl_primitive_pack(&call.spec, packed, evened, ret_data) : -ENOMEM;
 }
 
 static int repack_input(
@@ -452,15 +504,15 @@ static int repack_input(
 
 static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_desc *node, struct sl_kernel *kernel)
 {
-        struct sl_node_desc reorder = {.op = SL_OP_REORDER, .n_inputs = 1, .n_outputs = 1};
+        struct sl_node_desc turn = {
+                .op = SL_OP_REORDER, .n_inputs = 1, .n_outputs = 1, .inputs = {node->inputs[0]}, .outputs = {call->turned}};
 
         if (call->turned.dtype == SL_DTYPE_NONE)
                 return 0;
-        reorder.inputs[0] = node->inputs[0];
-        reorder.outputs[0] = call->turned;
         kernel->turned_offset = sl_align_up(kernel->scratch_bytes, SL_LINE_BYTES);
         kernel->scratch_bytes = kernel->turned_offset + sl_tensor_bytes(&call->turned);
-        return plan_loop(only_loop(&reorder), &reorder, NULL, &kernel->turn);
+        kernel->evening = call->evening;
+        return call->evening.pixels ? 0 : plan_loop(only_loop(&turn), &turn, NULL, &kernel->turn);
 }
 
 /* Code is most of what a primitive takes: what nobody launches has none. */
@@ -528,7 +580,7 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
                 return *ret_own ? WAY_LOOP : WAY_NONE;
         }
         if (has_weights)
-                return asked <= SL_ALGORITHM_DIRECT && describe_call(node, call) ? WAY_CALL : WAY_NONE;
+                return asked <= SL_ALGORITHM_DIRECT && describe_packed_call(node, call) ? WAY_CALL : WAY_NONE;
         way = find_way(node, call, ret_own);
         if (!*ret_own || !(*ret_own)->form || (*ret_own)->weights)
                 return way;
@@ -659,11 +711,13 @@ static bool cpu_reach(const struct sl_kernel *kernel, const struct sl_part *part
 
 static int cpu_divide(struct sl_kernel *kernel, uint32_t axis, uint32_t count)
 {
+        /* What is turned lies behind what the primitive has. */
+        size_t scratch_bytes = kernel->evening.pixels ? kernel->turned_offset : kernel->scratch_bytes;
         int r;
 
         if (!kernel->divided)
                 return 0;
-        r = axis == SL_AXIS_ROWS ? sl_divided_call_divide(kernel->divided, count, kernel->scratch_bytes) : -ENOTSUP;
+        r = axis == SL_AXIS_ROWS ? sl_divided_call_divide(kernel->divided, count, scratch_bytes) : -ENOTSUP;
         return r < 0 ? r : 1;
 }
 
@@ -679,11 +733,14 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
         for (int i = 0; i < SL_ARGUMENT_COUNT; i++)
                 if (kernel->input_of[i] >= 0)
                         pointers[i] = (void *)binding->inputs[kernel->input_of[i]];
-        if (kernel->turn) {
+        if (kernel->turn || kernel->evening.pixels) {
                 void *turned = (char *)binding->scratch + kernel->turned_offset;
                 struct sl_binding turn = {.inputs = binding->inputs, .outputs = &turned};
 
-                kernel->turn->loop->run(kernel->turn->state, &turn);
+                if (kernel->turn)
+                        kernel->turn->loop->run(kernel->turn->state, &turn);
+                else
+                        sl_evening_run(&kernel->evening, binding->inputs[0], turned);
                 pointers[SL_ARGUMENT_SOURCE] = turned;
         }
         if (kernel->summand)
@@ -697,7 +754,9 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
 
 static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
-        return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
+        int r = kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
+
+        return sl_pace_status(binding->pace) ? sl_pace_status(binding->pace) : r;
 }
 
 /* What a kernel takes shows when it is made. */

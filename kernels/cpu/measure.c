@@ -18,9 +18,9 @@
 #include <string.h>
 #include <time.h>
 
-/* The matrix that comes from memory: 32 MiB, far more than a L2 cache holds. */
+/* The matrix that comes from memory: 32 MiB with 4,096 columns, far more than a L2 cache holds. */
 #define DEPTH   2048
-#define COLUMNS 4096
+#define COLUMNS SL_MEASURED_COLUMNS
 #define FLOATS  ((int64_t)DEPTH * COLUMNS)
 
 /* The one that lies in the cache, by many rows. */
@@ -34,11 +34,11 @@
 
 #define RUNS_MAX 15
 
-#define ROUNDS_MAX 4
+#define ROUNDS_MAX (SL_MEASURED_RUNS < RUNS_MAX ? 1 : 4)
 #define AGREEMENT  0.05
 
-/* Pieces of the matrix that are read once from memory, each of 3 MiB: more than stays in an L2 cache. */
-#define PIECE_COLUMNS 384
+/* Pieces of the matrix that are read once from memory, of 3 MiB where it has 32: more than stays in an L2 cache. */
+#define PIECE_COLUMNS (COLUMNS / 32 * 3)
 #define PIECES        10
 
 struct bench {
@@ -68,6 +68,7 @@ static double median(const struct bench *bench, void (*run)(const struct bench *
 {
         double seconds[RUNS_MAX];
 
+        runs = runs < SL_MEASURED_RUNS ? runs : SL_MEASURED_RUNS;
         run(bench);
         for (int i = 0; i < runs; i++) {
                 double start = now_seconds();

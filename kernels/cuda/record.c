@@ -120,7 +120,7 @@ static int read_rows(const struct sl_blob *blob, const struct header *header, st
                 text += row.text_bytes;
                 left -= row.text_bytes;
         }
-        return r == 0 && left ? sl_error_set(error, EBADMSG, "the record of a kernel has %llu bytes of text that nobody has",
+        return r == 0 && left ? sl_error_set(error, EBADMSG, "the record of a kernel has %llu bytes of text that no candidate has",
                                         (unsigned long long)left)
                               : r;
 }

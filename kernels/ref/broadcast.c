@@ -127,6 +127,18 @@ static uint64_t remainder_of_bits(uint64_t a, uint64_t b, bool is_unsigned, bool
         return (uint64_t)rest;
 }
 
+/* The same of floats: the quotient is rounded down, or with @truncate towards zero. */
+static double remainder_of(double a, double b, bool truncate)
+{
+        double rest = fmod(a, b);
+
+        if (truncate || isnan(rest))
+                return rest;
+        if (rest == 0)
+                return copysign(0, b);
+        return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 int sl_ref_modulo(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         bool truncate = sl_attrs_int(&node->attrs, SL_ATTR_FMOD, 0), is_unsigned = sl_ref_is_unsigned(node->inputs[0].dtype);
@@ -139,8 +151,8 @@ int sl_ref_modulo(const struct sl_node_desc *node, const struct sl_binding *bind
                 const int64_t *at = walk.offsets;
 
                 if (sl_dtype_is_float(dtype))
-                        sl_ref_store(
-                                binding->outputs[0], i, dtype, fmod(sl_ref_load(a, at[0], dtype), sl_ref_load(b, at[1], dtype)));
+                        sl_ref_store(binding->outputs[0], i, dtype,
+                                remainder_of(sl_ref_load(a, at[0], dtype), sl_ref_load(b, at[1], dtype), truncate));
                 else
                         sl_ref_store_bits(binding->outputs[0], i, dtype,
                                 remainder_of_bits(sl_ref_load_bits(a, at[0], dtype), sl_ref_load_bits(b, at[1], dtype), is_unsigned,
@@ -149,7 +161,18 @@ int sl_ref_modulo(const struct sl_node_desc *node, const struct sl_binding *bind
         return 0;
 }
 
-/* What is shifted by the width of the type or more is gone. */
+/* By the width of the type or more, or by less than nothing, only the sign is left of a shift to the right. */
+static uint64_t shifted(uint64_t x, uint64_t by, uint32_t dtype, bool right)
+{
+        bool is_unsigned = sl_ref_is_unsigned(dtype);
+
+        if (by >= sl_dtype_bits(dtype))
+                return right && !is_unsigned && (int64_t)x < 0 ? UINT64_MAX : 0;
+        if (!right)
+                return x << by;
+        return is_unsigned ? x >> by : (uint64_t)((int64_t)x >> by);
+}
+
 int sl_ref_shift(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         uint32_t dtype = node->inputs[0].dtype;
@@ -161,7 +184,7 @@ int sl_ref_shift(const struct sl_node_desc *node, const struct sl_binding *bindi
                 uint64_t x = sl_ref_load_bits(binding->inputs[0], walk.offsets[0], dtype);
                 uint64_t by = sl_ref_load_bits(binding->inputs[1], walk.offsets[1], dtype);
 
-                sl_ref_store_bits(binding->outputs[0], i, dtype, by > 63 ? 0 : right ? x >> by : x << by);
+                sl_ref_store_bits(binding->outputs[0], i, dtype, shifted(x, by, dtype, right));
         }
         return 0;
 }

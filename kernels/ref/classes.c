@@ -143,6 +143,7 @@ static double apply(const struct coupling *c)
         return product;
 }
 
+/* 0 where all is NaN, which leaves the classes equal. */
 static double error_of(const struct coupling *c, double product)
 {
         double most = 0;
@@ -183,7 +184,7 @@ static void share_pairs(const struct coupling *c, const float *row, const float 
                 for (int64_t j = i + 1; j < c->n; j++, pair++) {
                         double share = 1 - logistic((double)row[pair] * (double)slopes[pair] + (double)offsets[pair]);
 
-                        share = fmin(fmax(share, 1e-7), 1 - 1e-7);
+                        share = share < 1e-7 ? 1e-7 : share > 1 - 1e-7 ? 1 - 1e-7 : share; /* NaN stays */
                         c->shares[i * c->n + j] = share;
                         c->shares[j * c->n + i] = 1 - share;
                 }

@@ -34,8 +34,7 @@ struct rounds {
 
 static int over_memory(struct rounds *rounds)
 {
-        return sl_error_set(rounds->dynamic->error, ENOMEM, "%s: what it makes does not fit the dynamic memory of %llu bytes",
-                sl_op_name(rounds->node->op), (unsigned long long)rounds->dynamic->pool.limit_bytes);
+        return sl_pool_explain(&rounds->dynamic->pool, sl_op_name(rounds->node->op), rounds->dynamic->error);
 }
 
 static int refuse(struct rounds *rounds, int code, const char *what)
@@ -54,7 +53,7 @@ static int make_rows(struct rounds *rounds, const struct sl_tensor *row, int64_t
         struct sl_tensor tensor = *row;
 
         if (row->shape.rank >= SL_RANK_MAX)
-                return refuse(rounds, EINVAL, "the rank of an output that grows is too high");
+                return refuse(rounds, EINVAL, "the rows of an output that grows have the highest rank already");
         tensor.shape.rank = row->shape.rank + 1;
         tensor.shape.dims[0] = n;
         for (uint32_t i = 0; i < row->shape.rank; i++)

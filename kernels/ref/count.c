@@ -111,11 +111,14 @@ struct order {
         struct sl_pace *pace;
 };
 
+/* A NaN is larger than every number, and equal to another. */
 static int compare_elements(const void *data, int64_t a, int64_t b, uint32_t dtype)
 {
         if (sl_dtype_is_float(dtype)) {
                 double x = sl_ref_load(data, a, dtype), y = sl_ref_load(data, b, dtype);
 
+                if (isnan(x) || isnan(y))
+                        return isnan(x) - isnan(y);
                 return (x > y) - (x < y);
         }
         uint64_t x = sl_ref_load_bits(data, a, dtype), y = sl_ref_load_bits(data, b, dtype);

@@ -7,6 +7,7 @@
 
 #include "base/dtype.h"
 #include "half.h"
+#include "small.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +16,15 @@
 static inline bool sl_ref_is_unsigned(uint32_t dtype)
 {
         return dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_U16 || dtype == SL_DTYPE_U32 || dtype == SL_DTYPE_U64 ||
-               dtype == SL_DTYPE_BOOL;
+               dtype == SL_DTYPE_BOOL || dtype == SL_DTYPE_U4 || dtype == SL_DTYPE_U2;
+}
+
+/* The low @bits of a byte, extended by their sign. */
+static inline uint64_t sl_ref_low_bits(uint8_t byte, uint32_t bits, bool is_signed)
+{
+        uint64_t low = byte & ((1u << bits) - 1u), sign = 1u << (bits - 1);
+
+        return is_signed ? (low ^ sign) - sign : low;
 }
 
 /* The bits of integer @i, extended by its sign if it has one: cast to int64_t for signed types. */
@@ -40,6 +49,12 @@ static inline uint64_t sl_ref_load_bits(const void *data, int64_t i, uint32_t dt
                 return (uint64_t)((const int64_t *)data)[i];
         case SL_DTYPE_BOOL:
                 return ((const uint8_t *)data)[i] != 0;
+        case SL_DTYPE_U4:
+        case SL_DTYPE_U2:
+                return sl_ref_low_bits(((const uint8_t *)data)[i], sl_dtype_bits(dtype), false);
+        case SL_DTYPE_I4:
+        case SL_DTYPE_I2:
+                return sl_ref_low_bits(((const uint8_t *)data)[i], sl_dtype_bits(dtype), true);
         default:
                 return 0;
         }
@@ -68,6 +83,14 @@ static inline void sl_ref_store_bits(void *data, int64_t i, uint32_t dtype, uint
         case SL_DTYPE_BOOL:
                 ((uint8_t *)data)[i] = bits != 0;
                 break;
+        case SL_DTYPE_U4:
+        case SL_DTYPE_U2:
+                ((uint8_t *)data)[i] = (uint8_t)sl_ref_low_bits((uint8_t)bits, sl_dtype_bits(dtype), false);
+                break;
+        case SL_DTYPE_I4:
+        case SL_DTYPE_I2:
+                ((uint8_t *)data)[i] = (uint8_t)sl_ref_low_bits((uint8_t)bits, sl_dtype_bits(dtype), true);
+                break;
         default:
                 break;
         }
@@ -76,7 +99,7 @@ static inline void sl_ref_store_bits(void *data, int64_t i, uint32_t dtype, uint
 /* Towards zero; what is out of range becomes the nearest limit of integer @dtype, NaN becomes 0 (and true). */
 static inline uint64_t sl_ref_saturate(double value, uint32_t dtype)
 {
-        int bits = 8 * (int)sl_dtype_bytes(dtype);
+        int bits = dtype >= SL_DTYPE_F8E4M3FN ? (int)sl_dtype_bits(dtype) : 8 * (int)sl_dtype_bytes(dtype);
 
         if (isnan(value))
                 return dtype == SL_DTYPE_BOOL;
@@ -105,6 +128,13 @@ static inline double sl_ref_load(const void *data, int64_t i, uint32_t dtype)
                 return sl_ref_from_f16(((const uint16_t *)data)[i]);
         case SL_DTYPE_BF16:
                 return sl_ref_from_bf16(((const uint16_t *)data)[i]);
+        case SL_DTYPE_F8E4M3FN:
+        case SL_DTYPE_F8E4M3FNUZ:
+        case SL_DTYPE_F8E5M2:
+        case SL_DTYPE_F8E5M2FNUZ:
+        case SL_DTYPE_F4E2M1:
+        case SL_DTYPE_F8E8M0:
+                return sl_ref_from_small(((const uint8_t *)data)[i], dtype);
         default:
                 if (sl_ref_is_unsigned(dtype))
                         return (double)sl_ref_load_bits(data, i, dtype);
@@ -126,6 +156,14 @@ static inline void sl_ref_store(void *data, int64_t i, uint32_t dtype, double va
                 break;
         case SL_DTYPE_BF16:
                 ((uint16_t *)data)[i] = sl_ref_to_bf16(value);
+                break;
+        case SL_DTYPE_F8E4M3FN:
+        case SL_DTYPE_F8E4M3FNUZ:
+        case SL_DTYPE_F8E5M2:
+        case SL_DTYPE_F8E5M2FNUZ:
+        case SL_DTYPE_F4E2M1:
+        case SL_DTYPE_F8E8M0:
+                ((uint8_t *)data)[i] = sl_ref_to_small(value, dtype, true, SL_REF_ROUND_UP);
                 break;
         default:
                 sl_ref_store_bits(data, i, dtype, sl_ref_saturate(value, dtype));

@@ -5,7 +5,10 @@
  */
 #include "half.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 struct format {
         int precision;
@@ -15,6 +18,16 @@ struct format {
 
 static const struct format f16 = {.precision = 11, .least = -14, .infinity = 0x7c00};
 static const struct format bf16 = {.precision = 8, .least = -126, .infinity = 0x7f80};
+
+/* 2^@exponent, which is a normal double. */
+static double power_of_two(int exponent)
+{
+        uint64_t bits = (uint64_t)(exponent + DBL_MAX_EXP - 1) << (DBL_MANT_DIG - 1);
+        double power;
+
+        memcpy(&power, &bits, sizeof(power));
+        return power;
+}
 
 static double unpack(const struct format *format, uint16_t bits)
 {
@@ -27,9 +40,9 @@ static double unpack(const struct format *format, uint16_t bits)
         if (magnitude >= format->infinity)
                 value = fraction ? (double)NAN : (double)INFINITY;
         else if (biased)
-                value = ldexp((double)(fraction | 1u << fraction_bits), biased - 1 + format->least - fraction_bits);
+                value = (double)(fraction | 1u << fraction_bits) * power_of_two(biased - 1 + format->least - fraction_bits);
         else
-                value = ldexp((double)fraction, format->least - fraction_bits);
+                value = (double)fraction * power_of_two(format->least - fraction_bits);
         return bits & 0x8000 ? -value : value;
 }
 

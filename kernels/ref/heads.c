@@ -55,6 +55,18 @@ static double load_cached(const struct attention *a, uint32_t input, int64_t bat
                 offset_of(a, batch, head, at - past, a->form.kv_heads, a->form.new_length, size) + i, dtype);
 }
 
+/* Whether the query may look at the key, which lies so far ahead of the query's own place. */
+static bool sees(const struct attention *a, int64_t filled, int64_t query, int64_t key)
+{
+        const struct sl_heads *f = &a->form;
+        bool told = present(a->node, SL_HEADS_FILLED);
+        int64_t ahead = key - query - (told ? filled - f->q_length : f->past);
+
+        if (told && key >= filled)
+                return false;
+        return !(f->causal && ahead > 0) && !(f->left >= 0 && -ahead > f->left) && !(f->right >= 0 && ahead > f->right);
+}
+
 /* What the mask adds to a score: 0, -infinity, or what it says. */
 static double mask_at(const struct attention *a, int64_t batch, int64_t head, int64_t query, int64_t key)
 {
@@ -63,8 +75,6 @@ static double mask_at(const struct attention *a, int64_t batch, int64_t head, in
         int64_t at = batch * strides[0] + head * strides[1] + query * strides[2] + key * strides[3];
         double value = 0;
 
-        if (a->form.causal && key > query + a->form.past)
-                return -(double)INFINITY;
         if (!dtype)
                 return 0;
         if (key >= a->mask_columns && a->mask_columns != 1)
@@ -80,7 +90,7 @@ static void show(const struct attention *a, int64_t mode, int64_t at, double val
 }
 
 /* Scores of one query, masked. */
-static void score(const struct attention *a, int64_t batch, int64_t head, int64_t query, double *scores)
+static void score(const struct attention *a, int64_t batch, int64_t head, int64_t query, int64_t filled, double *scores)
 {
         const struct sl_heads *f = &a->form;
         int64_t q_at = offset_of(a, batch, head, query, f->q_heads, f->q_length, f->size);
@@ -97,7 +107,7 @@ static void score(const struct attention *a, int64_t batch, int64_t head, int64_
                 if (f->softcap > 0)
                         sum = tanh(sum / f->softcap) * f->softcap;
                 show(a, SL_HEADS_CAPPED, row + key, sum);
-                scores[key] = sum + mask_at(a, batch, head, query, key);
+                scores[key] = sees(a, filled, query, key) ? sum + mask_at(a, batch, head, query, key) : -(double)INFINITY;
                 show(a, SL_HEADS_MASKED, row + key, scores[key]);
         }
 }
@@ -116,14 +126,18 @@ static void soften(double *scores, int64_t n)
                 scores[i] /= sum;
 }
 
-static void attend(const struct attention *a, int64_t batch, int64_t head, int64_t query)
+/* -ERANGE: the sample is said to have fewer keys than none, or more than there are. */
+static int attend(const struct attention *a, int64_t batch, int64_t head, int64_t query)
 {
         const struct sl_heads *f = &a->form;
         int64_t y_at = offset_of(a, batch, head, query, f->q_heads, f->q_length, f->v_size);
         int64_t row = ((batch * f->q_heads + head) * f->q_length + query) * f->length;
+        int64_t filled = present(a->node, SL_HEADS_FILLED) ? ((const int64_t *)a->binding->inputs[SL_HEADS_FILLED])[batch] : 0;
         double *scores = a->binding->scratch;
 
-        score(a, batch, head, query, scores);
+        if (filled < 0 || filled > f->length)
+                return -ERANGE;
+        score(a, batch, head, query, filled, scores);
         soften(scores, f->length);
         for (int64_t key = 0; key < f->length; key++)
                 show(a, SL_HEADS_WEIGHTS, row + key, scores[key]);
@@ -135,6 +149,7 @@ static void attend(const struct attention *a, int64_t batch, int64_t head, int64
                                 sum += scores[key] * load_cached(a, SL_HEADS_V, batch, head / (f->q_heads / f->kv_heads), key, i);
                 sl_ref_store(a->binding->outputs[0], y_at + i, a->node->outputs[0].dtype, sum);
         }
+        return 0;
 }
 
 /* Keys or values with those of the past in front. */
@@ -154,6 +169,7 @@ int sl_ref_attention(const struct sl_node_desc *node, const struct sl_binding *b
         struct attention a = {.node = node, .binding = binding};
         struct sl_shape mask = {.rank = 0}, scores;
         int64_t queries;
+        int r = 0;
 
         sl_heads_read(node, &a.form, NULL);
         scores = (struct sl_shape){4, {a.form.batch, a.form.q_heads, a.form.q_length, a.form.length}};
@@ -164,13 +180,13 @@ int sl_ref_attention(const struct sl_node_desc *node, const struct sl_binding *b
         sl_ref_walk_init(&a.mask, &scores, 1, NULL);
         sl_ref_walk_broadcast(&a.mask, 0, &mask);
         queries = a.form.batch * a.form.q_heads * a.form.q_length;
-        for (int64_t i = 0; i < queries && sl_pace_on(binding->pace, 1); i++)
-                attend(&a, i / a.form.q_length / a.form.q_heads, i / a.form.q_length % a.form.q_heads, i % a.form.q_length);
+        for (int64_t i = 0; i < queries && r == 0 && sl_pace_on(binding->pace, 1); i++)
+                r = attend(&a, i / a.form.q_length / a.form.q_heads, i / a.form.q_length % a.form.q_heads, i % a.form.q_length);
         if (node->n_outputs > 1)
                 store_present(&a, SL_HEADS_K, 1);
         if (node->n_outputs > 2)
                 store_present(&a, SL_HEADS_V, 2);
-        return 0;
+        return r;
 }
 
 /* One head at one place: pairs are turned by the angles from @angle on, the rest is copied. */

@@ -16,9 +16,12 @@
 #define SL_REF_BYTES      (SL_REF_BIT(I8) | SL_REF_BIT(U8))
 #define SL_REF_BOOL       SL_REF_BIT(BOOL)
 #define SL_REF_INTEGERS   (SL_REF_WIDE | SL_REF_BYTES | SL_REF_BIT(I16) | SL_REF_BIT(U16))
-#define SL_REF_UNSIGNED   (SL_REF_BIT(U8) | SL_REF_BIT(U16) | SL_REF_BIT(U32) | SL_REF_BIT(U64))
 #define SL_REF_NUMBERS    (SL_REF_FLOATS | SL_REF_INTEGERS)
-#define SL_REF_ALL        (SL_REF_NUMBERS | SL_REF_BOOL)
+#define SL_REF_FLOATS_8                                                                                                            \
+        (SL_REF_BIT(F8E4M3FN) | SL_REF_BIT(F8E4M3FNUZ) | SL_REF_BIT(F8E5M2) | SL_REF_BIT(F8E5M2FNUZ) | SL_REF_BIT(F8E8M0))
+#define SL_REF_NIBBLES (SL_REF_BIT(U4) | SL_REF_BIT(I4) | SL_REF_BIT(F4E2M1) | SL_REF_BIT(U2) | SL_REF_BIT(I2))
+#define SL_REF_SMALL   (SL_REF_FLOATS_8 | SL_REF_NIBBLES)
+#define SL_REF_ALL     (SL_REF_NUMBERS | SL_REF_BOOL | SL_REF_SMALL)
 
 /* id, function, types of the first tensor (input 0, or output 0 of an operator without inputs) */
 #define SL_REF_KERNELS(X)                                                                                                          \
@@ -112,7 +115,7 @@
         X(GRU, recurrent, SL_REF_FLOATS)                                                                                           \
         X(RNN, recurrent, SL_REF_FLOATS)                                                                                           \
         X(QUANTIZE_LINEAR, quantize, SL_REF_FLOATS | SL_REF_BIT(I32))                                                              \
-        X(DEQUANTIZE_LINEAR, dequantize, SL_REF_NUMBERS)                                                                           \
+        X(DEQUANTIZE_LINEAR, dequantize, SL_REF_NUMBERS | SL_REF_SMALL)                                                            \
         X(DYNAMIC_QUANTIZE_LINEAR, dynamic_quantize, SL_REF_BIT(F32))                                                              \
         X(QLINEAR_CONV, conv_integer, SL_REF_BYTES)                                                                                \
         X(QLINEAR_MATMUL, matmul_integer, SL_REF_BYTES)                                                                            \
@@ -139,7 +142,7 @@
         X(IS_NAN, predicate, SL_REF_FLOATS)                                                                                        \
         X(IS_INF, predicate, SL_REF_FLOATS)                                                                                        \
         X(MOD, modulo, SL_REF_NUMBERS)                                                                                             \
-        X(BIT_SHIFT, shift, SL_REF_UNSIGNED)                                                                                       \
+        X(BIT_SHIFT, shift, SL_REF_INTEGERS)                                                                                       \
         X(BITWISE_AND, arithmetic, SL_REF_INTEGERS)                                                                                \
         X(BITWISE_OR, arithmetic, SL_REF_INTEGERS)                                                                                 \
         X(BITWISE_XOR, arithmetic, SL_REF_INTEGERS)                                                                                \
@@ -147,6 +150,7 @@
         X(REDUCE_LOG_SUM, reduce, SL_REF_NUMBERS)                                                                                  \
         X(CENTER_CROP_PAD, center_crop_pad, SL_REF_ALL)                                                                            \
         X(QUANTIZED_CONV, quantized_conv, SL_REF_BYTES)                                                                            \
+        X(NIBBLE_MATMUL, nibble_matmul, SL_REF_FLOATS)                                                                             \
         X(QUANTIZED_MATMUL, quantized_matmul, SL_REF_BYTES)                                                                        \
         X(QUANTIZED_ADD, quantized_add, SL_REF_BYTES)                                                                              \
         X(RESIZE, resize, SL_REF_ALL)                                                                                              \
@@ -209,7 +213,11 @@
         X(RANDOM_NORMAL_LIKE, random, SL_REF_ALL)                                                                                  \
         X(RANDOM_UNIFORM_LIKE, random, SL_REF_ALL)                                                                                 \
         X(BERNOULLI, bernoulli, SL_REF_FLOATS)                                                                                     \
-        X(MULTINOMIAL, multinomial, SL_REF_FLOATS)
+        X(MULTINOMIAL, multinomial, SL_REF_FLOATS)                                                                                 \
+        X(BIT_CAST, bit_cast, SL_REF_ALL)                                                                                          \
+        X(CUM_PROD, cum_prod, SL_REF_NUMBERS)                                                                                      \
+        X(TENSOR_SCATTER, tensor_scatter, SL_REF_ALL)                                                                              \
+        X(LINEAR_ATTENTION, linear_attention, SL_REF_FLOATS)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
@@ -236,7 +244,7 @@ int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding
         X(STFT, dft)                                                                                                               \
         X(ATTENTION, attention)                                                                                                    \
         X(UNIQUE, unique) X(MBCONV, mbconv) X(ROW_ATTENTION, row_attention) X(TREES, trees) X(PAIR_CLASSES, pair_classes)          \
-                X(CLASS_SCORES, class_scores) X(MULTINOMIAL, multinomial)
+                X(CLASS_SCORES, class_scores) X(MULTINOMIAL, multinomial) X(LINEAR_ATTENTION, linear_attention)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

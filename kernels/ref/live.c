@@ -2,6 +2,7 @@
 #include "live.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,25 +13,64 @@ struct sl_pool_block {
         uint32_t holders;
 };
 
+static int run_short(struct sl_pool *pool, enum sl_pool_shortage shortage, uint64_t wanted)
+{
+        pool->shortage = shortage;
+        pool->wanted_bytes = wanted;
+        return -ENOMEM;
+}
+
+static bool is_granted(const struct sl_pool *pool, uint64_t wanted)
+{
+        struct sl_pool_grant *grant = pool->grant;
+
+        return !grant || wanted <= grant->bytes || grant->more(grant, wanted);
+}
+
 static int take(struct sl_pool *pool, uint64_t n_bytes, struct sl_pool_block **ret_block)
 {
         struct sl_pool_block *block;
-        uint64_t bytes;
+        uint64_t bytes, wanted;
 
         if (n_bytes > pool->limit_bytes)
-                return -ENOMEM;
+                return run_short(pool, SL_POOL_OVER_LIMIT, n_bytes);
         bytes = sl_align_up(n_bytes, SL_LINE_BYTES) + SL_LINE_BYTES;
+        wanted = pool->used_bytes + bytes;
         if (bytes > pool->limit_bytes - pool->used_bytes)
-                return -ENOMEM;
+                return run_short(pool, SL_POOL_OVER_LIMIT, wanted);
+        if (!is_granted(pool, wanted))
+                return run_short(pool, SL_POOL_NOT_GRANTED, wanted);
         block = aligned_alloc(SL_LINE_BYTES, bytes);
         if (!block)
-                return -ENOMEM;
+                return run_short(pool, SL_POOL_NO_MEMORY, wanted);
         *block = (struct sl_pool_block){.bytes = bytes, .holders = 1};
-        pool->used_bytes += bytes;
-        if (pool->used_bytes > pool->peak_bytes)
-                pool->peak_bytes = pool->used_bytes;
+        pool->used_bytes = wanted;
+        if (wanted > pool->peak_bytes)
+                pool->peak_bytes = wanted;
+        if (pool->grant && wanted > pool->grant->peak_bytes)
+                pool->grant->peak_bytes = wanted;
         *ret_block = block;
         return 0;
+}
+
+int sl_pool_explain(const struct sl_pool *pool, const char *op, struct sl_error *error)
+{
+        unsigned long long wanted = pool->wanted_bytes;
+
+        switch (pool->shortage) {
+        case SL_POOL_NOT_GRANTED:
+                return sl_error_set(error, ENOMEM,
+                        "%s: wants %llu bytes of dynamic memory; %llu are promised to it, and of memory_max %llu there are %llu "
+                        "left",
+                        op, wanted, (unsigned long long)pool->grant->bytes, (unsigned long long)pool->grant->max_bytes,
+                        (unsigned long long)pool->grant->left_bytes);
+        case SL_POOL_NO_MEMORY:
+                return sl_error_set(
+                        error, ENOMEM, "%s: wants %llu bytes of dynamic memory, which the system does not have", op, wanted);
+        default:
+                return sl_error_set(error, ENOMEM, "%s: wants %llu bytes of dynamic memory, dynamic_bytes_max is %llu", op, wanted,
+                        (unsigned long long)pool->limit_bytes);
+        }
 }
 
 int sl_live_make(struct sl_pool *pool, const struct sl_tensor *tensor, struct sl_live *ret_live)
@@ -63,8 +103,14 @@ int sl_live_own(struct sl_pool *pool, struct sl_live *live)
                 return r;
         if (sl_tensor_bytes(&live->tensor))
                 memcpy(own.data, live->data, sl_tensor_bytes(&live->tensor));
+        own.value = live->value;
         *live = own;
         return 0;
+}
+
+uint64_t sl_live_bytes(const struct sl_live *live)
+{
+        return live->block ? live->block->bytes : 0;
 }
 
 void sl_live_drop(struct sl_pool *pool, struct sl_live *live)

@@ -20,11 +20,20 @@ static const void *optional(const struct sl_node_desc *node, const struct sl_bin
         return index < node->n_inputs && node->inputs[index].dtype != SL_DTYPE_NONE ? binding->inputs[index] : NULL;
 }
 
-/* Nearest, ties to even; then the type's limits. */
+/* Floats of 8 bits are no integers before they are rounded; a zero point moves them as any number. */
+static void store_small(const struct sl_node_desc *node, const struct sl_binding *binding, int64_t i, double value)
+{
+        ((uint8_t *)binding->outputs[0])[i] =
+                sl_ref_to_small(value, node->outputs[0].dtype, sl_attrs_int(&node->attrs, SL_ATTR_SATURATE, 1), SL_REF_ROUND_UP);
+}
+
+/* Nearest, ties to even; then the type's limits. A NaN is the least, as with ONNX Runtime and ONNX's reference. */
 static void store_rounded(void *out, int64_t i, uint32_t dtype, double value, int64_t zero)
 {
         if (sl_dtype_is_float(dtype))
                 sl_ref_store(out, i, dtype, value);
+        else if (isnan(value))
+                sl_ref_store_bits(out, i, dtype, sl_ref_saturate((double)-INFINITY, dtype));
         else
                 sl_ref_store_bits(out, i, dtype, sl_ref_saturate(nearbyint(value) + (double)zero, dtype));
 }
@@ -34,6 +43,7 @@ int sl_ref_quantize(const struct sl_node_desc *node, const struct sl_binding *bi
         int64_t n = (int64_t)sl_shape_elements(&node->inputs[0].shape);
         const void *zero = optional(node, binding, 2);
         uint32_t from = node->inputs[0].dtype, to = node->outputs[0].dtype;
+        bool is_small_float = sl_dtype_is_small(to) && sl_dtype_is_float(to);
         struct sl_scales scales = {.block = 0};
 
         sl_scales_read(node, &scales, NULL);
@@ -43,7 +53,10 @@ int sl_ref_quantize(const struct sl_node_desc *node, const struct sl_binding *bi
                 double scale = sl_ref_load(binding->inputs[1], at, node->inputs[1].dtype);
 
                 x = from == SL_DTYPE_F64 ? x / scale : (double)((float)x / (float)scale);
-                store_rounded(binding->outputs[0], i, to, x, sl_dtype_is_float(to) ? 0 : load_integer(zero, at, to));
+                if (is_small_float)
+                        store_small(node, binding, i, x + (zero ? sl_ref_load(zero, at, to) : 0));
+                else
+                        store_rounded(binding->outputs[0], i, to, x, sl_dtype_is_float(to) ? 0 : load_integer(zero, at, to));
         }
         return 0;
 }

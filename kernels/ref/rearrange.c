@@ -110,7 +110,8 @@ int sl_ref_one_hot(const struct sl_node_desc *node, const struct sl_binding *bin
         return 0;
 }
 
-int sl_ref_cum_sum(const struct sl_node_desc *node, const struct sl_binding *binding)
+/* Sums, or products, of what lies before each element along the axis, itself included or not. */
+static void run_along(const struct sl_node_desc *node, const struct sl_binding *binding, bool products)
 {
         const struct sl_shape *in = &node->inputs[0].shape;
         int64_t axis = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), inner, size, outer;
@@ -123,22 +124,35 @@ int sl_ref_cum_sum(const struct sl_node_desc *node, const struct sl_binding *bin
         outer = product(in, 0, (uint32_t)axis);
         size = in->dims[axis];
         for (int64_t column = 0; column < outer * inner && sl_pace_on(binding->pace, 1); column++) {
-                double sum = 0;
-                uint64_t bits = 0;
+                double all = products;
+                uint64_t bits = products;
 
                 for (int64_t k = 0; k < size && sl_pace_on(binding->pace, 1); k++) {
                         int64_t at = (column / inner * size + (backward ? size - 1 - k : k)) * inner + column % inner;
                         double x = sl_dtype_is_float(dtype) ? sl_ref_load(binding->inputs[0], at, dtype) : 0;
                         uint64_t b = sl_dtype_is_float(dtype) ? 0 : sl_ref_load_bits(binding->inputs[0], at, dtype);
+                        double with = products ? all * x : all + x;
+                        uint64_t with_bits = products ? bits * b : bits + b;
 
                         if (sl_dtype_is_float(dtype))
-                                sl_ref_store(binding->outputs[0], at, dtype, exclusive ? sum : sum + x);
+                                sl_ref_store(binding->outputs[0], at, dtype, exclusive ? all : with);
                         else
-                                sl_ref_store_bits(binding->outputs[0], at, dtype, exclusive ? bits : bits + b);
-                        sum += x;
-                        bits += b;
+                                sl_ref_store_bits(binding->outputs[0], at, dtype, exclusive ? bits : with_bits);
+                        all = with;
+                        bits = with_bits;
                 }
         }
+}
+
+int sl_ref_cum_sum(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        run_along(node, binding, false);
+        return 0;
+}
+
+int sl_ref_cum_prod(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        run_along(node, binding, true);
         return 0;
 }
 

@@ -51,7 +51,8 @@ static double gate(const struct cell *cell, uint32_t i, double x)
         case SL_GATE_SCALED_TANH:
                 return alpha * tanh(beta * x);
         case SL_GATE_HARD_SIGMOID:
-                return fmin(1, fmax(0, alpha * x + beta));
+                x = alpha * x + beta;
+                return x < 0 ? 0 : x > 1 ? 1 : x;
         case SL_GATE_ELU:
                 return x < 0 ? alpha * expm1(x) : x;
         case SL_GATE_SOFTSIGN:

@@ -22,7 +22,15 @@ struct images {
         struct sl_pace *pace;
 };
 
-/* The largest of the four weighted neighbours, or their sum. What is more than one pixel outside is 0. */
+static double larger(double a, double b)
+{
+        return isnan(a) || a > b ? a : b;
+}
+
+/*
+ * The largest of the four weighted neighbours, or their sum. What is more than one pixel outside is 0. Of the largest, a neighbour
+ * that is no number counts where it has a weight.
+ */
 static double sample(const struct images *im, int64_t plane, double y, double x, bool largest)
 {
         int64_t low[2], high[2];
@@ -43,12 +51,13 @@ static double sample(const struct images *im, int64_t plane, double y, double x,
         for (int k = 0; k < 4; k++) {
                 double dy = at[0] - (double)low[0], dx = at[1] - (double)low[1];
                 int64_t row = k / 2 ? high[0] : low[0], column = k % 2 ? high[1] : low[1];
+                double weight = (k / 2 ? dy : 1 - dy) * (k % 2 ? dx : 1 - dx);
+                double v = sl_ref_load(im->data, (plane * im->height + row) * im->width + column, im->dtype);
 
-                part[k] = (k / 2 ? dy : 1 - dy) * (k % 2 ? dx : 1 - dx) *
-                          sl_ref_load(im->data, (plane * im->height + row) * im->width + column, im->dtype);
+                part[k] = largest && weight == 0 && !isfinite(v) ? -(double)INFINITY : weight * v;
         }
         if (largest)
-                return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
+                return larger(larger(part[0], part[1]), larger(part[2], part[3]));
         return part[0] + part[1] + part[2] + part[3];
 }
 
@@ -63,7 +72,7 @@ static double align_cell(const struct images *im, int64_t plane, const struct ce
                 double v = sample(im, plane, c->start[0] + ((double)row + sub_y) * c->cell[0],
                         c->start[1] + ((double)column + sub_x) * c->cell[1], largest);
 
-                result = largest ? fmax(result, v) : result + v;
+                result = largest ? larger(result, v) : result + v;
         }
         if (!count)
                 return 0;
@@ -141,7 +150,7 @@ static double pool_cell(
                 for (int64_t x = x0; x < x1; x++) {
                         double v = sl_ref_load(im->data, (plane * im->height + y) * im->width + x, im->dtype);
 
-                        result = any ? fmax(result, v) : v;
+                        result = any ? larger(result, v) : v;
                         any = true;
                 }
         return result;

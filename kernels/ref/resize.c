@@ -61,8 +61,9 @@ static double add_up(const struct tables *t, const int64_t *index, uint32_t i, i
                 return sl_ref_load(in, from, dtype);
         for (int64_t k = 0; k < axis->count[at] && sl_pace_on(t->pace, 1); k++) {
                 double weight = (double)axis->weights[at * axis->taps + k];
+                int64_t place = sl_resize_inside(&t->resize, i, axis->first[at] + k);
 
-                sum += weight * add_up(t, index, i + 1, from + (axis->first[at] + k) * t->strides[i], in, dtype);
+                sum += weight * add_up(t, index, i + 1, from + place * t->strides[i], in, dtype);
         }
         return sum;
 }

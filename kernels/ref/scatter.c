@@ -126,6 +126,49 @@ static void copy_data(const struct sl_node_desc *node, const struct sl_binding *
                 memcpy(binding->outputs[0], binding->inputs[0], sl_tensor_bytes(&node->inputs[0]));
 }
 
+/* Where a sample's update begins in the cache. -ERANGE: it would reach beyond its end. */
+static int64_t start_of(
+        const struct sl_node_desc *node, const struct sl_binding *binding, int64_t sample, int64_t cached, int64_t n)
+{
+        bool told = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;
+        int64_t start = told ? (int64_t)sl_ref_load_bits(binding->inputs[2], sample, node->inputs[2].dtype) : 0;
+
+        if (start < 0)
+                return -ERANGE;
+        if (sl_attrs_int(&node->attrs, SL_ATTR_MODE, 0))
+                return cached ? start % cached : 0;
+        return start > cached - n ? -ERANGE : start;
+}
+
+int sl_ref_tensor_scatter(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        const struct sl_shape *cache = &node->inputs[0].shape, *update = &node->inputs[1].shape;
+        int64_t axis = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -2), cached, n, rows = 1;
+        size_t bytes = sl_dtype_bytes(node->inputs[0].dtype);
+
+        axis += axis < 0 ? cache->rank : 0;
+        cached = cache->dims[axis];
+        n = update->dims[axis];
+        for (int64_t i = 1; i < axis; i++)
+                rows *= cache->dims[i];
+        for (uint32_t i = (uint32_t)axis + 1; i < cache->rank; i++)
+                bytes *= (size_t)cache->dims[i];
+        copy_data(node, binding);
+        for (int64_t sample = 0; sample < cache->dims[0] && rows && n; sample++) {
+                int64_t start = start_of(node, binding, sample, cached, n);
+
+                if (start < 0)
+                        return -ERANGE;
+                for (int64_t i = 0; i < rows * n && sl_pace_on(binding->pace, 1 + bytes / sizeof(uint64_t)); i++) {
+                        int64_t row = sample * rows + i / n, at = (start + i % n) % cached;
+
+                        memcpy((char *)binding->outputs[0] + (size_t)(row * cached + at) * bytes,
+                                (const char *)binding->inputs[1] + (size_t)(row * n + i % n) * bytes, bytes);
+                }
+        }
+        return 0;
+}
+
 int sl_ref_scatter_elements(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         int64_t n = (int64_t)sl_shape_elements(&node->inputs[1].shape), kind = sl_attrs_int(&node->attrs, SL_ATTR_REDUCTION, 0);

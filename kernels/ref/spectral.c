@@ -14,6 +14,7 @@ struct row {
         uint32_t dtype, window_dtype;
         int64_t first, step, count; /* elements from @count on are 0 */
         bool complex;
+        bool halved; /* the other half of the bins is the mirror image of this one */
         struct sl_pace *pace;
 };
 
@@ -32,7 +33,9 @@ static void transform_bin(
         int64_t at = 0;
 
         for (int64_t i = 0; i < row->count && sl_pace_on(row->pace, 1); i++) {
-                double weight = row->window ? sl_ref_load(row->window, i, row->window_dtype) : 1;
+                double weight = row->window                           ? sl_ref_load(row->window, i, row->window_dtype)
+                                : row->halved && i && 2 * i != length ? 2
+                                                                      : 1;
                 double x = weight * sl_ref_load(row->data, row->first + i * row->step, row->dtype);
                 double y = row->complex ? weight * sl_ref_load(row->data, row->first + i * row->step + 1, row->dtype) : 0;
 
@@ -44,13 +47,20 @@ static void transform_bin(
         *ret_imaginary = imaginary;
 }
 
+/* Half of the bins, back into the real signal that they come from. */
+static bool gives_signal(const struct sl_node_desc *node)
+{
+        return node->op == SL_OP_DFT && sl_attrs_int(&node->attrs, SL_ATTR_ONESIDED, 0) &&
+               sl_attrs_int(&node->attrs, SL_ATTR_INVERSE, 0);
+}
+
 static int64_t length_of(const struct sl_node_desc *node, uint32_t axis)
 {
         int64_t fallback = node->op == SL_OP_STFT
                                    ? (node->n_inputs > 2 && node->inputs[2].dtype ? node->inputs[2].shape.dims[0] : 1)
                                    : node->inputs[0].shape.dims[axis];
 
-        return sl_attrs_int(&node->attrs, SL_ATTR_LENGTH, fallback);
+        return sl_attrs_int(&node->attrs, SL_ATTR_LENGTH, gives_signal(node) ? node->outputs[0].shape.dims[axis] : fallback);
 }
 
 static uint32_t axis_of(const struct sl_node_desc *node)
@@ -70,7 +80,7 @@ int sl_ref_dft(const struct sl_node_desc *node, const struct sl_binding *binding
         const struct sl_shape *in = &node->inputs[0].shape, *out = &node->outputs[0].shape;
         uint32_t axis = axis_of(node), last = in->rank - 1;
         int64_t length = length_of(node, axis), parts = in->dims[last], inner = 1, outer = 1, bins = out->dims[axis];
-        bool inverse = sl_attrs_int(&node->attrs, SL_ATTR_INVERSE, 0);
+        bool inverse = sl_attrs_int(&node->attrs, SL_ATTR_INVERSE, 0), halved = gives_signal(node);
         double scale = inverse ? 1 / (double)length : 1;
 
         for (uint32_t i = 0; i < last; i++) {
@@ -79,19 +89,21 @@ int sl_ref_dft(const struct sl_node_desc *node, const struct sl_binding *binding
         }
         fill_table(binding->pace, binding->scratch, length, inverse);
         for (int64_t i = 0; i < outer * inner * bins && sl_pace_on(binding->pace, 1); i++) {
-                int64_t o = i / inner / bins, bin = i / inner % bins, n = in->dims[axis];
+                int64_t o = i / inner / bins, bin = i / inner % bins, n = in->dims[axis], most = halved ? length / 2 + 1 : length;
                 struct row row = {.data = binding->inputs[0],
                         .dtype = node->inputs[0].dtype,
                         .first = (o * n * inner + i % inner) * parts,
                         .step = inner * parts,
-                        .count = n < length ? n : length,
+                        .count = n < most ? n : most,
                         .complex = parts == 2,
+                        .halved = halved,
                         .pace = binding->pace};
                 double real, imaginary;
 
                 transform_bin(&row, binding->scratch, length, bin, &real, &imaginary);
-                sl_ref_store(binding->outputs[0], 2 * i, row.dtype, real * scale);
-                sl_ref_store(binding->outputs[0], 2 * i + 1, row.dtype, imaginary * scale);
+                sl_ref_store(binding->outputs[0], halved ? i : 2 * i, row.dtype, real * scale);
+                if (!halved)
+                        sl_ref_store(binding->outputs[0], 2 * i + 1, row.dtype, imaginary * scale);
         }
         return 0;
 }

@@ -23,8 +23,10 @@ int sl_class_scores_read(const struct sl_node_desc *node, struct sl_class_scores
 {
         const struct sl_tensor *x = &node->inputs[0];
         struct sl_class_scores scores = {.rows = x->shape.dims[0], .scores = x->shape.dims[1]};
-        int r;
+        int r = sl_size_wanted(node, 0, 1, error);
 
+        if (r)
+                return r;
         if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || x->shape.rank != 2 || x->shape.dims[1] < 1 ||
                 x->shape.dims[1] > SL_CLASS_SCORES_MAX)
                 return sl_error_set(error, EINVAL, "input 0 is %s of rank %u, wants rows of 1 to %d numbers of float32 or float64",
@@ -63,8 +65,11 @@ int sl_pair_classes_read(const struct sl_node_desc *node, struct sl_pair_classes
 {
         const struct sl_tensor *x = &node->inputs[0], *labels = &node->inputs[1];
         struct sl_pair_classes classes = {.rows = x->shape.dims[0], .classes = labels->shape.dims[0]};
-        int r = 0;
+        int r = sl_size_wanted(node, 1, 0, error);
 
+        r = r ? r : sl_size_wanted(node, 0, 1, error);
+        if (r)
+                return r;
         if (labels->dtype != SL_DTYPE_I64 || labels->shape.rank != 1 || classes.classes < 2 ||
                 classes.classes > SL_PAIR_CLASSES_MAX)
                 return sl_error_set(error, EINVAL, "input 1 is %s of rank %u, wants 2 to %d labels", sl_dtype_name(labels->dtype),

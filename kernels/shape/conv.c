@@ -137,8 +137,10 @@ int sl_shape_deform_conv(struct sl_node_desc *node, struct sl_error *error)
         if (r)
                 return r;
         for (uint32_t i = 0; i < window.rank; i++)
-                if (!sl_dim_known(window.kernel[i]) || node->inputs[0].shape.rank != 4)
-                        return sl_error_set(error, EINVAL, "wants images of two dimensions and weights of known size");
+                if ((r = sl_size_wanted(node, 1, i + 2, error)))
+                        return r;
+        if (node->inputs[0].shape.rank != 4)
+                return sl_error_set(error, EINVAL, "input 0 has rank %u, wants 4", node->inputs[0].shape.rank);
         if (groups < 1 || groups > INT32_MAX || (sl_dim_known(channels) && channels % groups))
                 return sl_error_set(
                         error, EINVAL, "attribute offset_group is %" PRId64 ", input 0 has %" PRId64 " channels", groups, channels);

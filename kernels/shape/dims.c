@@ -59,6 +59,16 @@ int sl_parameter_length(const struct sl_node_desc *node, uint32_t input, uint32_
         return 0;
 }
 
+int sl_size_wanted(const struct sl_node_desc *node, uint32_t input, uint32_t dim, struct sl_error *error)
+{
+        const struct sl_shape *shape = &node->inputs[input].shape;
+        char text[SL_SHAPE_TEXT_BYTES];
+
+        if (!sl_input_present(node, input) || dim >= shape->rank || sl_dim_known(shape->dims[dim]))
+                return 0;
+        return sl_error_set(error, ENOTSUP, "dimension %u of input %u, %s, is not known", dim, input, sl_shape_print(shape, text));
+}
+
 int sl_dim_merge(int64_t a, int64_t b, int64_t *ret_dim)
 {
         if (sl_dim_known(a) && sl_dim_known(b) && a != b)

@@ -30,7 +30,7 @@ static int check_keys(const struct sl_node_desc *node, struct sl_error *error)
         char text[SL_SHAPE_TEXT_BYTES];
 
         if (keys->dtype == SL_DTYPE_U64 && keys->shape.rank == 2 && keys->shape.dims[0] != 0 &&
-                keys->shape.dims[1] == SL_DRAW_KEY_WORDS)
+                (keys->shape.dims[1] == SL_DRAW_KEY_WORDS || !sl_dim_known(keys->shape.dims[1])))
                 return 0;
         return sl_error_set(error, EINVAL, "input %u, the keys, is %s %s, wants uint64 [samples,%d]", node->n_inputs - 1,
                 sl_dtype_name(keys->dtype), sl_shape_print(&keys->shape, text), SL_DRAW_KEY_WORDS);

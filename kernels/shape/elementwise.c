@@ -102,13 +102,16 @@ int sl_shape_predicate(struct sl_node_desc *node, struct sl_error *error)
         return 0;
 }
 
-/* The remainder of floats is C's alone. */
-int sl_shape_modulo(struct sl_node_desc *node, struct sl_error *error)
+/* The bits stay, whatever they stand for. */
+int sl_shape_bit_cast(struct sl_node_desc *node, struct sl_error *error)
 {
-        if (sl_dtype_is_float(node->inputs[0].dtype) && !sl_attrs_int(&node->attrs, SL_ATTR_FMOD, 0))
-                return sl_error_set(
-                        error, EINVAL, "input 0 is %s, for which attribute fmod must be 1", sl_dtype_name(node->inputs[0].dtype));
-        return sl_shape_broadcast(node, error);
+        uint32_t from = node->inputs[0].dtype, to;
+        int r = sl_shape_cast(node, error);
+
+        to = node->outputs[0].dtype;
+        if (!r && sl_dtype_bytes(from) != sl_dtype_bytes(to))
+                return sl_error_set(error, EINVAL, "input 0 is %s, whose bits are no %s", sl_dtype_name(from), sl_dtype_name(to));
+        return r;
 }
 
 int sl_shape_logic(struct sl_node_desc *node, struct sl_error *error)

@@ -96,6 +96,29 @@ static int check_mask(const struct sl_node_desc *node, const struct sl_heads *a,
         return sl_shape_fits(&mask, &scores, "input 3", error);
 }
 
+/* How many of the keys are there, of each sample: instead of past ones, which the caller has put among the keys. */
+static int check_filled(const struct sl_node_desc *node, const struct sl_heads *a, struct sl_error *error)
+{
+        if (!sl_input_present(node, SL_HEADS_FILLED))
+                return 0;
+        if (sl_input_present(node, SL_HEADS_PAST_K))
+                return sl_error_set(error, EINVAL, "input 6 comes without past keys, which are input 4");
+        if (node->inputs[SL_HEADS_FILLED].dtype != SL_DTYPE_I64)
+                return sl_error_set(
+                        error, EINVAL, "input 6 is %s, wants int64", sl_dtype_name(node->inputs[SL_HEADS_FILLED].dtype));
+        return sl_vector_of(node, SL_HEADS_FILLED, a->batch, error);
+}
+
+static int read_window(const struct sl_node_desc *node, struct sl_heads *a, struct sl_error *error)
+{
+        a->left = sl_attrs_int(&node->attrs, SL_ATTR_LEFT_WINDOW, -1);
+        a->right = sl_attrs_int(&node->attrs, SL_ATTR_RIGHT_WINDOW, -1);
+        if (a->left >= -1 && a->right >= -1)
+                return 0;
+        return sl_error_set(error, EINVAL, "the window reaches %" PRId64 " to the left and %" PRId64 " to the right, at least -1",
+                a->left, a->right);
+}
+
 int sl_heads_read(const struct sl_node_desc *node, struct sl_heads *ret_heads, struct sl_error *error)
 {
         const struct sl_shape *q = &node->inputs[0].shape, *k = &node->inputs[1].shape, *v = &node->inputs[2].shape;
@@ -129,6 +152,8 @@ int sl_heads_read(const struct sl_node_desc *node, struct sl_heads *ret_heads, s
                 if (i != SL_HEADS_MASK && i != SL_HEADS_V && i != SL_HEADS_PAST_V && sl_input_present(node, i))
                         r = sl_same_dtype(node, i, error);
         r = r ? r : check_mask(node, &a, error);
+        r = r ? r : check_filled(node, &a, error);
+        r = r ? r : read_window(node, &a, error);
         if (!r)
                 *ret_heads = a;
         return r;
@@ -142,8 +167,7 @@ int sl_shape_attention(struct sl_node_desc *node, struct sl_error *error)
 
         if (r)
                 return r;
-        if (sl_input_present(node, SL_HEADS_PAST_V) &&
-                node->inputs[SL_HEADS_PAST_V].dtype != node->inputs[SL_HEADS_V].dtype)
+        if (sl_input_present(node, SL_HEADS_PAST_V) && node->inputs[SL_HEADS_PAST_V].dtype != node->inputs[SL_HEADS_V].dtype)
                 return sl_error_set(error, EINVAL, "past and new values have different types");
         if (sl_dim_known(a.q_heads) && sl_dim_known(a.v_size) && __builtin_mul_overflow(a.q_heads, a.v_size, &columns))
                 return sl_error_set(error, EOVERFLOW, "the columns of the output exceed 64 bits");
@@ -168,15 +192,16 @@ int sl_shape_rotary_embedding(struct sl_node_desc *node, struct sl_error *error)
         int r = sl_same_dtype(node, 1, error);
 
         r = r ? r : sl_same_dtype(node, 2, error);
+        r = r ? r : sl_size_wanted(node, 0, x->rank == 4 ? 3 : 2, error);
         if (r)
                 return r;
-        if (x->rank != 4 && (x->rank != 3 || heads < 1 || !sl_dim_known(x->dims[2]) || x->dims[2] % heads))
+        if (x->rank != 4 && (x->rank != 3 || heads < 1 || x->dims[2] % heads))
                 return sl_error_set(error, EINVAL, "input 0 has rank %u, and %" PRId64 " heads", x->rank, heads);
         size = x->rank == 4 ? x->dims[3] : x->dims[2] / heads;
         length = x->dims[x->rank == 4 ? 2 : 1];
         rotated = sl_attrs_int(&node->attrs, SL_ATTR_ROTARY_DIM, 0);
         rotated = rotated ? rotated : size;
-        if (!sl_dim_known(size) || rotated < 0 || rotated > size || rotated % 2)
+        if (rotated < 0 || rotated > size || rotated % 2)
                 return sl_error_set(
                         error, EINVAL, "%" PRId64 " of %" PRId64 " elements are to be rotated, in pairs", rotated, size);
         /* The caches may be wider than what is rotated. */

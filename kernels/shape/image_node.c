@@ -35,6 +35,7 @@ static bool write_window(const struct sl_window *w, struct sl_attrs *attrs)
         int64_t kernel[] = {1, w->kernel[0]}, strides[] = {1, w->stride[0]}, dilations[] = {1, w->dilation[0]};
         int64_t pads[] = {0, w->pad_begin[0], 0, w->pad_end[0]};
 
+        sl_attrs_remove(attrs, SL_ATTR_SAME);
         return !sl_attrs_set_ints(attrs, SL_ATTR_KERNEL_SHAPE, kernel, 2) &&
                !sl_attrs_set_ints(attrs, SL_ATTR_STRIDES, strides, 2) &&
                !sl_attrs_set_ints(attrs, SL_ATTR_DILATIONS, dilations, 2) && !sl_attrs_set_ints(attrs, SL_ATTR_PADS, pads, 4);

@@ -202,7 +202,9 @@ int sl_shape_channel_shuffle(struct sl_node_desc *node, struct sl_error *error)
         if (r)
                 return r;
         all = node->outputs[0];
-        if (group < 1 || !sl_dim_known(all.shape.dims[1]) || all.shape.dims[1] % group)
+        if (!sl_dim_known(all.shape.dims[1]))
+                return sl_error_set(error, ENOTSUP, "how many channels its inputs have together is not known");
+        if (group < 1 || all.shape.dims[1] % group)
                 return sl_error_set(
                         error, EINVAL, "%" PRId64 " groups of %" PRId64 " channels do not come out even", group, all.shape.dims[1]);
         r = split_by_list(node, list, all.shape.dims[1], error);

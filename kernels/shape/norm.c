@@ -112,11 +112,12 @@ int sl_shape_group_norm(struct sl_node_desc *node, struct sl_error *error)
         const struct sl_shape *in = &node->inputs[0].shape;
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_NUM_GROUPS, 0), merged;
         const struct sl_shape *scale = &node->inputs[1].shape;
-        int r;
+        int r = sl_size_wanted(node, 0, 1, error);
 
-        if (in->rank < 2 || !sl_dim_known(in->dims[1]))
-                return sl_error_set(
-                        error, EINVAL, "input 0 has rank %u and %" PRId64 " channels", in->rank, in->rank > 1 ? in->dims[1] : 0);
+        if (r)
+                return r;
+        if (in->rank < 2)
+                return sl_error_set(error, EINVAL, "input 0 has rank %u, wants 2 or more", in->rank);
         if (groups < 1 || in->dims[1] % groups)
                 return sl_error_set(error, EINVAL, "attribute num_groups is %" PRId64 ", input 0 has %" PRId64 " channels", groups,
                         in->dims[1]);

@@ -12,6 +12,12 @@ static bool is_single(const struct sl_shape *shape)
         return shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1);
 }
 
+/* At some sizes. */
+static bool may_be_single(const struct sl_shape *shape)
+{
+        return is_single(shape) || (shape->rank == 1 && !sl_dim_known(shape->dims[0]));
+}
+
 static int64_t product_behind(const struct sl_shape *shape, uint32_t axis)
 {
         int64_t elements = 1;
@@ -58,6 +64,8 @@ int sl_scales_read(const struct sl_node_desc *node, struct sl_scales *ret_scales
         if (block < 0)
                 return sl_error_set(error, EINVAL, "attribute block_size is %" PRId64, block);
         r = sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 1), x->rank, &axis, error);
+        if (r && !block && scale->rank == 1 && !sl_dim_known(scale->dims[0]))
+                return sl_size_wanted(node, 1, 0, error);
         if (r)
                 return r;
         scales.inner = product_behind(x, axis);
@@ -79,7 +87,7 @@ static int check_zero_point(const struct sl_node_desc *node, struct sl_error *er
 
         for (uint32_t i = 0; i < scale->rank && same; i++)
                 same = !sl_dim_merge(scale->dims[i], zero->dims[i], &merged);
-        if (same || (is_single(scale) && is_single(zero)))
+        if (same || (may_be_single(scale) && may_be_single(zero)))
                 return 0;
         return sl_error_set(
                 error, EINVAL, "input 2 is %s, input 1 is %s", sl_shape_print(zero, text), sl_shape_print(scale, scale_text));

@@ -145,8 +145,9 @@ int sl_shape_one_hot(struct sl_node_desc *node, struct sl_error *error)
 int sl_shape_along_axis(struct sl_node_desc *node, struct sl_error *error)
 {
         uint32_t axis;
-        int r = sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, node->op == SL_OP_CUM_SUM ? 0 : -1),
-                node->inputs[0].shape.rank, &axis, error);
+        bool running = node->op == SL_OP_CUM_SUM || node->op == SL_OP_CUM_PROD;
+        int r = sl_axis_resolve(
+                sl_attrs_int(&node->attrs, SL_ATTR_AXIS, running ? 0 : -1), node->inputs[0].shape.rank, &axis, error);
 
         return r ? r : same_as_input(node);
 }
@@ -175,6 +176,32 @@ void sl_col2im_image(const struct sl_node_desc *node, struct sl_node_desc *ret_i
         sl_attrs_remove(&ret_image->attrs, SL_ATTR_CEIL_MODE);
 }
 
+/* Sizes of the image or of the block that only data tell; how many they are says the rank. */
+static int col2im_of_data(struct sl_node_desc *node, struct sl_error *error)
+{
+        const struct sl_attr *sizes = sl_attrs_find(&node->attrs, SL_ATTR_SIZES);
+        const struct sl_attr *block = sl_attrs_find(&node->attrs, SL_ATTR_KERNEL_SHAPE);
+        struct sl_shape *out = &node->outputs[0].shape;
+        uint32_t rank = sizes ? sizes->count : block ? block->count : 0;
+        int r = 0;
+
+        if ((!sizes && !sl_input_present(node, 1)) || (!block && !sl_input_present(node, 2)))
+                return sl_error_set(error, EINVAL, "the sizes of image or block are missing");
+        if (sizes && sizes->type != SL_ATTR_TYPE_INTS)
+                return sl_error_set(error, EINVAL, "attribute sizes is no list of integers");
+        if (!sizes && !block)
+                r = sl_parameter_length(node, 1, &rank, error);
+        if (r == 0 && (rank < 1 || rank > SL_RANK_MAX - 2))
+                r = sl_error_set(error, EINVAL, "an image of %u dimensions", rank);
+        if (r < 0)
+                return r;
+        node->outputs[0].dtype = node->inputs[0].dtype;
+        *out = (struct sl_shape){.rank = rank + 2, .dims = {node->inputs[0].shape.dims[0], SL_DIM_UNKNOWN}};
+        for (uint32_t i = 0; i < rank; i++)
+                out->dims[i + 2] = sizes ? sizes->ints[i] : SL_DIM_UNKNOWN;
+        return 0;
+}
+
 int sl_shape_col2im(struct sl_node_desc *node, struct sl_error *error)
 {
         const struct sl_attr *sizes = sl_attrs_find(&node->attrs, SL_ATTR_SIZES);
@@ -186,11 +213,11 @@ int sl_shape_col2im(struct sl_node_desc *node, struct sl_error *error)
 
         if (in->rank != 3)
                 return sl_error_set(error, EINVAL, "input 0 has rank %u, wants 3", in->rank);
-        if (!sizes || !sl_attrs_find(&node->attrs, SL_ATTR_KERNEL_SHAPE))
-                return sl_error_set(error, ENOTSUP, "the sizes of image and block are not known");
-        for (uint32_t i = 0; sizes->type == SL_ATTR_TYPE_INTS && i < sizes->count; i++)
+        for (uint32_t i = 0; sizes && sizes->type == SL_ATTR_TYPE_INTS && i < sizes->count; i++)
                 if (sizes->ints[i] < 0 || sizes->ints[i] > INT32_MAX)
                         return sl_error_set(error, EINVAL, "the image has the size %" PRId64, sizes->ints[i]);
+        if (!sizes || !sl_attrs_find(&node->attrs, SL_ATTR_KERNEL_SHAPE))
+                return col2im_of_data(node, error);
         sl_col2im_image(node, image);
         r = sl_window_read(image, &window, error);
         node->outputs[0].shape = (struct sl_shape){.rank = 2, .dims = {in->dims[0]}};

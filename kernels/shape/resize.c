@@ -24,7 +24,8 @@ static int read_words(const struct sl_node_desc *node, struct sl_resize *r, stru
 
         if (mode < 0 || mode > SL_RESIZE_CUBIC || transform < 0 || transform > SL_RESIZE_TF_CROP_AND_RESIZE || nearest < 0 ||
                 nearest > SL_RESIZE_CEIL || policy < 0 || policy > POLICY_NOT_SMALLER)
-                return sl_error_set(error, EINVAL, "a mode is out of range");
+                return sl_error_set(error, EINVAL, "mode %lld, transformation %lld, rounding %lld or policy %lld is not known",
+                        (long long)mode, (long long)transform, (long long)nearest, (long long)policy);
         r->mode = (uint32_t)mode;
         r->transform = (uint32_t)transform;
         r->nearest = (uint32_t)nearest;
@@ -127,8 +128,10 @@ static int size_evenly(struct sl_resize *r, const uint32_t *axes, const struct s
         }
         for (uint32_t i = 0; i < sizes->count; i++) {
                 double size = floor((double)r->in[axes[i]] * best + 0.5);
-                int result = size >= 0 && size < 0x1p31 ? size_axis(r, axes[i], (int64_t)size, error)
-                                                        : sl_error_set(error, EINVAL, "a size is out of range");
+                int result = size >= 0 && size < 0x1p31
+                                     ? size_axis(r, axes[i], (int64_t)size, error)
+                                     : sl_error_set(error, EINVAL, "dimension %u would be %.0f, outside [0,2^31)",
+                                               (uint32_t)axes[i], size);
 
                 if (result)
                         return result;
@@ -239,6 +242,12 @@ static float support_of(const struct sl_resize *r, uint32_t axis)
         return (r->mode == SL_RESIZE_CUBIC ? 2.0f : 1.0f) / shrink;
 }
 
+/* Weights of a cubic filter have both signs: places off the edge stay by themselves, as an infinity of the edge is NaN by them. */
+static bool folds(const struct sl_resize *r)
+{
+        return r->mode != SL_RESIZE_CUBIC || r->antialias;
+}
+
 int64_t sl_resize_taps(const struct sl_resize *r, uint32_t axis)
 {
         float support = support_of(r, axis);
@@ -246,7 +255,7 @@ int64_t sl_resize_taps(const struct sl_resize *r, uint32_t axis)
         if (r->mode == SL_RESIZE_NEAREST || sl_resize_keeps(r, axis))
                 return 1;
         /* Those that fall off the edge are counted there, so there are never more than the input has. */
-        if (support > (float)r->in[axis])
+        if (folds(r) && support > (float)r->in[axis])
                 return r->in[axis] ? r->in[axis] : 1;
         return 2 * (int64_t)ceilf(support) + 1;
 }
@@ -335,6 +344,24 @@ static int64_t filter_weights(const struct sl_resize *r, uint32_t axis, float x,
         return last - first + 1;
 }
 
+/* The same of a filter whose places stay by themselves. */
+static int64_t filter_weights_apart(const struct sl_resize *r, uint32_t axis, float x, int64_t *ret_first, float *weights)
+{
+        float support = support_of(r, axis), begin = floorf(x - support) + 1, end = ceilf(x + support) - 1, sum = 0;
+        int64_t n = 0;
+
+        for (float place = begin; place <= end; place++) {
+                bool outside = place < 0 || place > (float)(r->in[axis] - 1);
+
+                weights[n] = outside && r->exclude_outside ? 0 : filter_at(r, place - x);
+                sum += weights[n++];
+        }
+        for (int64_t i = 0; i < n && sum != 0; i++)
+                weights[i] /= sum;
+        *ret_first = (int64_t)begin;
+        return n;
+}
+
 /* Farther outside than the filter reaches is all the same. */
 static float near_input(const struct sl_resize *r, uint32_t axis, float x)
 {
@@ -357,7 +384,7 @@ int64_t sl_resize_weights(const struct sl_resize *r, uint32_t axis, int64_t at, 
         if (r->transform == SL_RESIZE_TF_CROP_AND_RESIZE && !(x >= 0 && x <= (float)(r->in[axis] - 1)))
                 return 0;
         if (r->mode != SL_RESIZE_NEAREST)
-                return filter_weights(r, axis, near_input(r, axis, x), ret_first, ret_weights);
+                return (folds(r) ? filter_weights : filter_weights_apart)(r, axis, near_input(r, axis, x), ret_first, ret_weights);
         *ret_first = clamp(nearest_of(r->nearest, x), r->in[axis]);
         return 1;
 }

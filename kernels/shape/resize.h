@@ -40,8 +40,18 @@ int sl_resize_read(const struct sl_node_desc *node, struct sl_resize *ret_resize
 /* How many places of the input one place of the output is made of at most. */
 int64_t sl_resize_taps(const struct sl_resize *resize, uint32_t axis);
 
+/* Places off the edge are at most so far off it. */
+#define SL_RESIZE_OFF_EDGE 3
+
+/* The place of the input that stands for @place, which may be off its edge. */
+static inline int64_t sl_resize_inside(const struct sl_resize *resize, uint32_t axis, int64_t place)
+{
+        return place < 0 ? 0 : place < resize->in[axis] ? place : resize->in[axis] - 1;
+}
+
 /*
- * Weights of output place @at: ret_weights[0 ... n) belong to the input places from *ret_first on, all inside the input.
+ * Weights of output place @at: ret_weights[0 ... n) belong to the input places from *ret_first on. With a cubic filter some of
+ * these may be off the edge (sl_resize_inside()).
  * Return: n, at most sl_resize_taps(); 0 when the place lies outside a crop.
  */
 int64_t sl_resize_weights(const struct sl_resize *resize, uint32_t axis, int64_t at, int64_t *ret_first, float *ret_weights);

@@ -3,7 +3,8 @@
  * Shape rules: one function per rule name of SL_OPS, called by sl_op_infer() alone. A rule may rely on this: the number of
  * inputs and outputs fits the row (a residual is already taken off node->n_inputs), the first `least` inputs are present,
  * every present input has a known type, a rank of at most SL_RANK_MAX and dimensions of at least SL_DIM_UNKNOWN.
- * It fills dtype and shape of every output. Pure; any thread.
+ * It fills dtype and shape of every output. Pure; any thread. -EINVAL is a proof: no sizes in the place of unknown ones would do.
+ * A rule that cannot do without a size says -ENOTSUP.
  *
  * Below the rules: arithmetic on dimensions that may be SL_DIM_BATCH or SL_DIM_UNKNOWN.
  */
@@ -12,7 +13,8 @@
 #include "base/error.h"
 #include "op.h"
 
-#define X(id, name, least, most, outputs, rule, work, traits) int sl_shape_##rule(struct sl_node_desc *node, struct sl_error *error);
+#define X(id, name, least, most, outputs, rule, work, traits)                                                                      \
+        int sl_shape_##rule(struct sl_node_desc *node, struct sl_error *error);
 SL_OPS(X)
 #undef X
 
@@ -35,6 +37,9 @@ int sl_axes_resolve(const struct sl_attr *attr, uint32_t rank, uint32_t *ret_mas
 /* The integer list of that id, or NULL when it still stands as input @input. -EINVAL: neither. */
 int sl_list_or_input(
         const struct sl_node_desc *node, uint32_t id, uint32_t input, const struct sl_attr **ret_list, struct sl_error *error);
+
+/* -ENOTSUP: dimension @dim of input @input, if it has one, is not known, without which the rule can say nothing. */
+int sl_size_wanted(const struct sl_node_desc *node, uint32_t input, uint32_t dim, struct sl_error *error);
 
 /* The elements of the parameter that stands as input @input: the length of a vector. -ENOTSUP when that is unknown. */
 int sl_parameter_length(const struct sl_node_desc *node, uint32_t input, uint32_t *ret_length, struct sl_error *error);

@@ -130,6 +130,34 @@ int sl_shape_gather_nd(struct sl_node_desc *node, struct sl_error *error)
         return 0;
 }
 
+/* A cache, what goes into it, and where in each sample: all but the axis is the same. */
+int sl_shape_tensor_scatter(struct sl_node_desc *node, struct sl_error *error)
+{
+        const struct sl_shape *cache = &node->inputs[0].shape, *update = &node->inputs[1].shape;
+        int64_t mode = sl_attrs_int(&node->attrs, SL_ATTR_MODE, 0), merged;
+        uint32_t axis;
+        int r = sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -2), cache->rank, &axis, error);
+
+        r = r ? r : sl_same_dtype(node, 1, error);
+        r = r ? r : check_inside(node, 1, cache->rank, error);
+        if (r)
+                return r;
+        if (!axis)
+                return sl_error_set(error, EINVAL, "the axis is 0, which is that of the samples");
+        if (mode < 0 || mode > 1)
+                return sl_error_set(error, EINVAL, "attribute mode is %" PRId64 ", outside [0,1]", mode);
+        for (uint32_t i = 0; i < cache->rank; i++)
+                if (i != axis && sl_dim_merge(cache->dims[i], update->dims[i], &merged))
+                        return sl_error_set(error, EINVAL, "inputs 0 and 1 differ in dimension %u", i);
+        if (sl_input_present(node, 2))
+                r = node->inputs[2].dtype == SL_DTYPE_I64
+                            ? sl_vector_of(node, 2, cache->dims[0], error)
+                            : sl_error_set(error, EINVAL, "input 2 is %s, wants int64", sl_dtype_name(node->inputs[2].dtype));
+        node->outputs[0].dtype = node->inputs[0].dtype;
+        node->outputs[0].shape = *cache;
+        return r;
+}
+
 int sl_shape_scatter_nd(struct sl_node_desc *node, struct sl_error *error)
 {
         const struct sl_shape *data = &node->inputs[0].shape, *indices = &node->inputs[1].shape, *rows = &node->inputs[2].shape;

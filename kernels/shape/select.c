@@ -48,10 +48,13 @@ static int check_boxes(const struct sl_node_desc *node, struct sl_error *error)
 static int check_threshold(const struct sl_node_desc *node, uint32_t index, struct sl_error *error)
 {
         const struct sl_shape *shape = &node->inputs[index].shape;
+        bool one = true;
 
         if (!sl_input_present(node, index))
                 return 0;
-        if (node->inputs[index].dtype != SL_DTYPE_F32 || (shape->rank && sl_shape_elements(shape) != 1))
+        for (uint32_t i = 0; i < shape->rank; i++)
+                one = one && (shape->dims[i] == 1 || !sl_dim_known(shape->dims[i]));
+        if (node->inputs[index].dtype != SL_DTYPE_F32 || !one)
                 return sl_error_set(error, EINVAL, "input %u wants one float32", index);
         return 0;
 }

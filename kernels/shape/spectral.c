@@ -59,6 +59,28 @@ static int64_t bins_of(const struct sl_node_desc *node, int64_t length, bool usu
         return sl_dim_known(length) ? length / 2 + 1 : SL_DIM_UNKNOWN;
 }
 
+/* The length of the real signal that so many bins come from, if nobody says another. */
+static int64_t signal_of(int64_t bins)
+{
+        return bins > 1 ? 2 * (bins - 1) : sl_dim_known(bins) ? 1 : SL_DIM_UNKNOWN;
+}
+
+/* Along an axis that only data tell, any dimension may be the one that gets another length. */
+static int dft_of_data(struct sl_node_desc *node, bool real)
+{
+        const struct sl_shape *in = &node->inputs[0].shape;
+        struct sl_shape *out = &node->outputs[0].shape;
+        bool keeps = !sl_attrs_int(&node->attrs, SL_ATTR_ONESIDED, 0) && !sl_input_present(node, 1) &&
+                     !sl_attrs_find(&node->attrs, SL_ATTR_LENGTH);
+
+        node->outputs[0].dtype = node->inputs[0].dtype;
+        *out = *in;
+        for (uint32_t i = 0; i + 1 < in->rank && !keeps; i++)
+                out->dims[i] = SL_DIM_UNKNOWN;
+        out->dims[in->rank - 1] = real ? 1 : 2;
+        return 0;
+}
+
 int sl_shape_dft(struct sl_node_desc *node, struct sl_error *error)
 {
         const struct sl_shape *in = &node->inputs[0].shape;
@@ -70,22 +92,26 @@ int sl_shape_dft(struct sl_node_desc *node, struct sl_error *error)
 
         if (in->rank < 2 || (sl_dim_known(in->dims[in->rank - 1]) && (in->dims[in->rank - 1] < 1 || in->dims[in->rank - 1] > 2)))
                 return sl_error_set(error, EINVAL, "input 0 is not made of real or of complex numbers");
-        if (onesided && inverse)
-                return sl_error_set(error, EINVAL, "attribute onesided is set, and so is inverse");
-        if (onesided && in->dims[in->rank - 1] == 2)
+        if (onesided && !inverse && in->dims[in->rank - 1] == 2)
                 return sl_error_set(error, EINVAL, "attribute onesided is set, and input 0 is complex");
+        if (onesided && inverse && in->dims[in->rank - 1] == 1)
+                return sl_error_set(error, EINVAL, "attributes onesided and inverse are set, and input 0 is real");
         if (pending)
-                return sl_error_set(error, ENOTSUP, "the axis is not known");
+                return dft_of_data(node, onesided && inverse);
         r = sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -2), in->rank, &axis, error);
         if (!r && axis == in->rank - 1)
                 return sl_error_set(error, EINVAL, "the axis is that of the real and imaginary parts");
-        r = r ? r : read_size(node, SL_ATTR_LENGTH, 1, 1, in->dims[axis], &length, error);
         if (r)
                 return r;
+        length = onesided && inverse ? signal_of(in->dims[axis]) : in->dims[axis];
+        r = read_size(node, SL_ATTR_LENGTH, 1, 1, length, &length, error);
+        if (r)
+                return r;
+        /* Half of the bins give a real signal back, whose other half is their mirror image. */
         node->outputs[0].dtype = node->inputs[0].dtype;
         node->outputs[0].shape = *in;
-        node->outputs[0].shape.dims[axis] = bins_of(node, length, false);
-        node->outputs[0].shape.dims[in->rank - 1] = 2;
+        node->outputs[0].shape.dims[axis] = inverse ? length : bins_of(node, length, false);
+        node->outputs[0].shape.dims[in->rank - 1] = onesided && inverse ? 1 : 2;
         return 0;
 }
 

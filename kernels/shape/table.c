@@ -9,10 +9,12 @@ int sl_shape_lookup(struct sl_node_desc *node, struct sl_error *error)
         const struct sl_shape *keys = &node->inputs[1].shape, *values = &node->inputs[2].shape;
         int r = sl_same_dtype(node, 1, error);
 
+        r = r ? r : sl_size_wanted(node, 1, 0, error);
+        r = r ? r : sl_size_wanted(node, 2, 0, error);
         if (r)
                 return r;
         if (keys->rank != 1 || values->rank != 1 || keys->dims[0] < 1 ||
-                (values->dims[0] != keys->dims[0] && values->dims[0] != keys->dims[0] + 1))
+                (values->dims[0] != keys->dims[0] && values->dims[0] - 1 != keys->dims[0]))
                 return sl_error_set(error, EINVAL, "inputs 1 and 2 want a key and a value for each, and perhaps one value more");
         node->outputs[0].dtype = node->inputs[2].dtype;
         node->outputs[0].shape = node->inputs[0].shape;

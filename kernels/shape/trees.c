@@ -10,6 +10,17 @@
 #define COLUMN_BITS_NARROW 31
 #define COLUMN_BITS_WIDE   32
 
+/* But for how many rows there are. */
+static int want_sizes(const struct sl_node_desc *node, struct sl_error *error)
+{
+        int r = sl_size_wanted(node, 0, 1, error);
+
+        for (uint32_t i = 1; i < node->n_inputs && !r; i++)
+                for (uint32_t d = 0; d < node->inputs[i].shape.rank && !r; d++)
+                        r = sl_size_wanted(node, i, d, error);
+        return r;
+}
+
 static int wants(uint32_t index, const struct sl_tensor *tensor, const char *what, struct sl_error *error)
 {
         char text[SL_SHAPE_TEXT_BYTES];
@@ -20,7 +31,7 @@ static int wants(uint32_t index, const struct sl_tensor *tensor, const char *wha
 
 static bool is_vector(const struct sl_tensor *tensor, uint32_t dtype)
 {
-        return tensor->dtype == dtype && tensor->shape.rank == 1 && sl_dim_known(tensor->shape.dims[0]);
+        return tensor->dtype == dtype && tensor->shape.rank == 1;
 }
 
 static int check_vector(const struct sl_node_desc *node, uint32_t index, int64_t least, int64_t most, struct sl_error *error)
@@ -105,9 +116,11 @@ int sl_tree_form_read(const struct sl_node_desc *node, struct sl_tree_form *ret_
 {
         const struct sl_tensor *x = &node->inputs[0];
         struct sl_tree_form form = {.rows = x->shape.dims[0], .features = x->shape.dims[1]};
-        int r;
+        int r = want_sizes(node, error);
 
-        if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || x->shape.rank != 2 || !sl_dim_known(form.features))
+        if (r)
+                return r;
+        if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || x->shape.rank != 2)
                 return wants(0, x, "rows of float32 or float64", error);
         r = check_vector(node, 1, 1, INT32_MAX, error);
         form.columns = r ? 0 : node->inputs[1].shape.dims[0];

@@ -78,6 +78,16 @@ static bool find_open_dim(const struct sl_extent *whole, const struct sl_extent 
         return whole->factor % rest->factor == 0;
 }
 
+/* Some sizes make both as many elements, and so they are multiples of what is known of each. */
+static bool can_hold(const struct sl_extent *whole, const struct sl_extent *made)
+{
+        if (!whole->unknown && !made->unknown && whole->batches == made->batches)
+                return whole->factor == made->factor;
+        if (made->unknown || made->batches || !made->factor)
+                return true;
+        return whole->factor && made->factor % whole->factor == 0;
+}
+
 static int resolve_reshape(const struct sl_node_desc *node, struct sl_shape *shape, uint32_t open, struct sl_error *error)
 {
         const struct sl_shape *in = &node->inputs[0].shape;
@@ -95,9 +105,7 @@ static int resolve_reshape(const struct sl_node_desc *node, struct sl_shape *sha
                 return sl_error_set(error, EOVERFLOW, "the elements of input 0 or of the new shape exceed 64 bits");
         if (open < shape->rank)
                 return find_open_dim(&whole, &rest, &shape->dims[open]) ? 0 : refuse_reshape(node, &printed, error);
-        if (!whole.unknown && !rest.unknown && whole.batches == rest.batches && whole.factor != rest.factor)
-                return refuse_reshape(node, &printed, error);
-        return 0;
+        return can_hold(&whole, &rest) ? 0 : refuse_reshape(node, &printed, error);
 }
 
 int sl_shape_reshape(struct sl_node_desc *node, struct sl_error *error)

@@ -72,11 +72,32 @@ static int read_pool_kernel(const struct sl_node_desc *node, struct sl_window *w
         return read_list(node, SL_ATTR_KERNEL_SHAPE, window->rank, 1, 1, window->kernel, error);
 }
 
+int64_t sl_window_same_padding(int64_t size, int64_t kernel, int64_t stride, int64_t dilation)
+{
+        int64_t reach = (kernel - 1) * dilation + 1;
+        int64_t rest = stride == 1 || size % stride == 0 ? stride : size % stride;
+
+        return reach > rest ? reach - rest : 0;
+}
+
+/* Along what is not known yet there is no padding, and no number of windows either. */
+static void pad_same(const struct sl_shape *shape, bool lower, struct sl_window *window)
+{
+        for (uint32_t i = 0; i < window->rank; i++) {
+                int64_t size = shape->dims[i + 2], total = 0;
+
+                if (sl_dim_known(size) && sl_dim_known(window->kernel[i]))
+                        total = sl_window_same_padding(size, window->kernel[i], window->stride[i], window->dilation[i]);
+                window->pad_begin[i] = lower ? total - total / 2 : total / 2;
+                window->pad_end[i] = total - window->pad_begin[i];
+        }
+}
+
 int sl_window_read(const struct sl_node_desc *node, struct sl_window *ret_window, struct sl_error *error)
 {
         uint32_t rank = node->inputs[0].shape.rank;
         struct sl_window window = {.rank = rank - 2, .ceil = sl_attrs_int(&node->attrs, SL_ATTR_CEIL_MODE, 0)};
-        int64_t pads[2 * SL_SPATIAL_MAX];
+        int64_t pads[2 * SL_SPATIAL_MAX], same;
         int r;
 
         if (rank < 3 || rank > 2 + SL_SPATIAL_MAX)
@@ -91,6 +112,9 @@ int sl_window_read(const struct sl_node_desc *node, struct sl_window *ret_window
                 window.pad_begin[i] = pads[i];
                 window.pad_end[i] = pads[window.rank + i];
         }
+        same = sl_attrs_int(&node->attrs, SL_ATTR_SAME, SL_WINDOW_NOT_SAME);
+        if (same != SL_WINDOW_NOT_SAME)
+                pad_same(&node->inputs[0].shape, same == SL_WINDOW_SAME_LOWER, &window);
         *ret_window = window;
         return 0;
 }

@@ -22,6 +22,15 @@ struct sl_window {
 uint32_t sl_window_weights(uint32_t op);
 
 /*
+ * The attribute SAME: as many windows as ceil(size / stride), with the odd element of the padding behind or before. It stands for
+ * pads where sizes are not known when a model is imported.
+ */
+enum sl_window_same { SL_WINDOW_NOT_SAME, SL_WINDOW_SAME_UPPER, SL_WINDOW_SAME_LOWER };
+
+/* The padding along a spatial dimension then, before and behind together. */
+int64_t sl_window_same_padding(int64_t size, int64_t kernel, int64_t stride, int64_t dilation);
+
+/*
  * Conv: the kernel is that of the weights, which KERNEL_SHAPE must not contradict; a dimension may stay
  * SL_DIM_UNKNOWN. Pools: KERNEL_SHAPE. -EINVAL: rank of input 0 not 3 to 5, a list of another length, a value out of range.
  */

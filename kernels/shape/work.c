@@ -13,6 +13,7 @@
 #include "classes.h"
 #include "einsum.h"
 #include "heads.h"
+#include "linear_attention.h"
 #include "mbconv.h"
 #include "recurrent.h"
 #include "resize.h"
@@ -261,6 +262,18 @@ uint64_t sl_work_attention(const struct sl_node_desc *node)
         return plus(times(pairs, plus(plus((uint64_t)f.size, (uint64_t)f.v_size), 4)), made_by(node));
 }
 
+/* A state of each head of keys, which each step rewrites, and each head of queries asks. */
+uint64_t sl_work_linear_attention(const struct sl_node_desc *node)
+{
+        struct sl_linear f = {.batch = 0};
+        uint64_t states, asked;
+
+        sl_linear_read(node, &f, NULL);
+        states = times(times(at_least_one(f.batch), at_least_one(f.kv_heads)), times(at_least_one(f.size), at_least_one(f.v_size)));
+        asked = plus(4, (uint64_t)f.q_heads / at_least_one(f.kv_heads));
+        return plus(times(times(states, plus((uint64_t)f.length, 2)), asked), made_by(node));
+}
+
 /* Each n-gram of the pool at each place of a row, with each number of items skipped. */
 uint64_t sl_work_ngram(const struct sl_node_desc *node)
 {
@@ -473,6 +486,7 @@ uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
                 return conv_transpose_products(node);
         case SL_OP_GEMM:
         case SL_OP_MATMUL:
+        case SL_OP_NIBBLE_MATMUL:
         case SL_OP_QUANTIZED_MATMUL:
                 return matmul_products(node);
         case SL_OP_ROW_ATTENTION:

@@ -2,25 +2,26 @@
 #include "arguments.h"
 
 #include "base/error.h"
+#include "option_table.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL = 256, PLAN, KEEP_PLAN, COPIES, BATCH, CPUS, INPUT };
+enum { MODEL = 256, PLAN, KEEP_PLAN, COPIES, BATCH, CPUS, INPUT, HELP };
 
-static const struct option options[] = {
-        {"model", required_argument, NULL, MODEL},
-        {"plan", required_argument, NULL, PLAN},
-        {"keep-plan", required_argument, NULL, KEEP_PLAN},
-        {"copies", no_argument, NULL, COPIES},
-        {"batch", required_argument, NULL, BATCH},
-        {"cpus", required_argument, NULL, CPUS},
-        {"input", required_argument, NULL, INPUT},
-        {"option", required_argument, NULL, 'O'},
-        {0},
-};
+#define OPTIONS(X)                                                                                                                 \
+        X(MODEL, "model", "FILE", "compile the ONNX file FILE (required without --plan)")                                          \
+        X(PLAN, "plan", "FILE", "map the plan file FILE that was kept (required without --model)")                                 \
+        X(KEEP_PLAN, "keep-plan", "FILE", "copy the plan file to FILE after the load (default: none)")                             \
+        X(COPIES, "copies", NULL, "give each worker a plan of its own")                                                            \
+        X(BATCH, "batch", "N", "run batches of N samples (default: 1)")                                                            \
+        X(CPUS, "cpus", "A,B,...", "run on the CPUs A, B, ..., a lane on each (default: 0)")                                       \
+        X(INPUT, "input", "NAME=FILE", "give the input NAME the bytes of FILE; repeatable (default: none)")                        \
+        X('O', "option", "KEY=VALUE", "set the compiler's KEY; repeatable (default: as in starling-config(5))")                    \
+        X(HELP, "help", NULL, "print this")
+
+static const struct option options[] = {OPTIONS(SL_OPTION_GETOPT){0}};
 
 static int add_input(struct sl_engine_arguments *arguments, char *text, struct sl_error *error)
 {
@@ -84,8 +85,12 @@ static int take(struct sl_engine_arguments *arguments, int option, struct sl_err
                 return add_input(arguments, optarg, error);
         case 'O':
                 return sl_lower_options_parse(&arguments->lowering, optarg, error);
+        case HELP:
+                puts("usage: starling-engine [OPTIONS]; orders are lines of standard input\n");
+                OPTIONS(SL_OPTION_PRINT)
+                exit(0);
         default:
-                return sl_error_set(error, EINVAL, "an option that is not known");
+                return sl_error_set(error, EINVAL, "an option is not known, or lacks what follows it; see --help");
         }
 }
 

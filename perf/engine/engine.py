@@ -27,8 +27,9 @@ import table
 from process import EngineError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "zoo"))
+sys.path += [os.path.join(HERE, "..", folder) for folder in ("zoo", "serving")]
 import checking  # noqa: E402
+from origin import commit  # noqa: E402
 
 CREW = "1,1,2,4,8,16"
 PEAK = 1024
@@ -37,20 +38,32 @@ PROGRAM = os.path.join(HERE, "../../build/release/bin/starling-engine")
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", required=True, metavar="DIR", help="where the models are: DIR/NAME.onnx")
-    parser.add_argument("--out", required=True, metavar="FILE", help="the JSON file; the Markdown table lies beside it")
-    parser.add_argument("--program", default=PROGRAM, metavar="FILE", help="another build of starling-engine")
-    parser.add_argument("--models", help="names, separated by commas [all]")
-    parser.add_argument("--batches", default="1,8", help="batch sizes [%(default)s]")
-    parser.add_argument("--cores", default="1", help="numbers of cores [%(default)s]")
-    parser.add_argument("--cpus", help="which CPUs, as in 0,1 [the first allowed]")
-    parser.add_argument("--seconds", type=float, default=5, help="of turns, per cell [%(default)s]")
-    parser.add_argument("--peers", default="onnxruntime,openvino,ncnn,mnn", help="compare with these [%(default)s]")
-    parser.add_argument("-O", "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
-    parser.add_argument("--without", metavar="PASSES", help="graph passes that Starling leaves out")
-    parser.add_argument("--tune", choices=["off", "quick", "full"], help="whether Starling times its algorithms")
-    parser.add_argument("--resume", action="store_true", help="keep the rows of FILE that are measured already")
-    parser.add_argument("--workers", metavar="MODELS", help=f"measure the memory of workers of batch sizes {CREW} instead")
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the models from DIR, as NAME.onnx (required)")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE",
+        help="write the result to FILE as JSON, and its table beside it as Markdown (required)",
+    )
+    parser.add_argument("--program", default=PROGRAM, metavar="FILE", help="measure the build FILE of starling-engine (default: %(default)s)")
+    parser.add_argument("--models", metavar="NAMES", help="measure the models NAMES alone, separated by commas (default: all)")
+    parser.add_argument("--batches", default="1,8", metavar="N,...", help="measure batches of N samples (default: %(default)s)")
+    parser.add_argument("--cores", default="1", metavar="N,...", help="measure on N cores (default: %(default)s)")
+    parser.add_argument("--cpus", metavar="A,B,...", help="run on the CPUs A, B, ... (default: the first that are allowed)")
+    parser.add_argument(
+        "--seconds", type=float, default=5, metavar="SECONDS",
+        help="take turns for SECONDS seconds in each cell (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--peers", default="onnxruntime,openvino,ncnn,mnn", metavar="NAMES",
+        help="compare with the engines NAMES (default: %(default)s)",
+    )
+    parser.add_argument("-O", "--option", action="append", default=[], metavar="KEY=VALUE", help="set the compiler's KEY; repeatable (default: none)")
+    parser.add_argument("--without", metavar="PASSES", help="leave out the graph passes PASSES (default: none)")
+    parser.add_argument("--tune", choices=["off", "quick", "full"], help="let Starling time its algorithms or not (default: the compiler's)")
+    parser.add_argument("--resume", action="store_true", help="keep the rows of --out that are measured already")
+    parser.add_argument(
+        "--workers", metavar="NAMES",
+        help="measure the memory of workers of several batch sizes of the models NAMES instead (default: none)",
+    )
     options = parser.parse_args()
     options.option += [f"without_passes={options.without}"] if options.without else []
     options.option += [f"tune={options.tune}"] if options.tune else []
@@ -108,12 +121,6 @@ def models_of(options):
         if not os.path.exists(os.path.join(options.zoo, name + ".onnx")):
             sys.exit(f"engine.py: there is no {options.zoo}/{name}.onnx; perf/zoo/zoo.sh writes it")
     return names
-
-
-def commit():
-    """Of the working tree that this file lies in; a star where it was changed since."""
-    answer = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty=*"], capture_output=True, text=True)
-    return answer.stdout.strip() or "unknown"
 
 
 def precision_of(options):

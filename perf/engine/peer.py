@@ -199,11 +199,14 @@ class Peer:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("engine", choices=list(ENGINES))
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--cpus", default="0")
-    parser.add_argument("--input", action="append", default=[])
-    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")  # OpenVINO's hint
+    parser.add_argument("engine", choices=list(ENGINES), help="run the model in this engine")
+    parser.add_argument("--model", required=True, metavar="FILE", help="run the model FILE (required)")
+    parser.add_argument("--cpus", default="0", metavar="A,B,...", help="run on the CPUs A, B, ..., a thread on each (default: %(default)s)")
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE.npy",
+        help="give the input NAME what FILE.npy holds; repeatable (default: none)",
+    )
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32", help="ask OpenVINO for this precision (default: %(default)s)")
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what an engine prints is no reply

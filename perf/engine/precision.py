@@ -23,8 +23,9 @@ import precision_table
 import variants
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "zoo"))
+sys.path += [os.path.join(HERE, "..", folder) for folder in ("zoo", "serving")]
 import checking  # noqa: E402
+from origin import commit  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "../../build/release/bin/starling-engine")
 STARLING = os.path.join(HERE, "../../build/release/bin/starling")
@@ -36,26 +37,29 @@ MODELS = (
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", required=True, metavar="DIR", help="where the float32 models are: DIR/NAME.onnx")
-    parser.add_argument("--variants", required=True, metavar="DIR", help="where the int8 files are, or are written to")
-    parser.add_argument("--out", required=True, metavar="FILE", help="the JSON file; the Markdown table lies beside it")
-    parser.add_argument("--program", default=PROGRAM, metavar="FILE", help="another build of starling-engine")
-    parser.add_argument("--starling", default=STARLING, metavar="FILE", help="another build of starling")
-    parser.add_argument("--models", default=MODELS, help="names, separated by commas [%(default)s]")
-    parser.add_argument("--batches", default="1,8", help="batch sizes [%(default)s]")
-    parser.add_argument("--cores", default="1", help="numbers of cores [%(default)s]")
-    parser.add_argument("--seconds", type=float, default=5, help="of turns, per cell [%(default)s]")
-    parser.add_argument("--max-loss", default=1, help="of `starling quantize` [%(default)s: everything becomes bytes]")
-    parser.add_argument("-O", "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
-    parser.add_argument("--resume", action="store_true", help="keep the rows of FILE that are measured already")
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the float32 models from DIR, as NAME.onnx (required)")
+    parser.add_argument("--variants", required=True, metavar="DIR", help="take the int8 files from DIR, and write those that lack (required)")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE",
+        help="write the result to FILE as JSON, and its table beside it as Markdown (required)",
+    )
+    parser.add_argument("--program", default=PROGRAM, metavar="FILE", help="measure the build FILE of starling-engine (default: %(default)s)")
+    parser.add_argument("--starling", default=STARLING, metavar="FILE", help="measure the command FILE (default: %(default)s)")
+    parser.add_argument("--models", default=MODELS, metavar="NAMES", help="measure the models NAMES, separated by commas (default: %(default)s)")
+    parser.add_argument("--batches", default="1,8", metavar="N,...", help="measure batches of N samples (default: %(default)s)")
+    parser.add_argument("--cores", default="1", metavar="N,...", help="measure on N cores (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=5, metavar="SECONDS",
+        help="take turns for SECONDS seconds in each cell (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-loss", default=1, metavar="X",
+        help="let `starling quantize` lose X of its measure of accuracy (default: %(default)s, everything becomes int8)",
+    )
+    parser.add_argument("-O", "--option", action="append", default=[], metavar="KEY=VALUE", help="set the compiler's KEY; repeatable (default: none)")
+    parser.add_argument("--resume", action="store_true", help="keep the rows of --out that are measured already")
     parser.add_argument("--prepare", action="store_true", help="write the int8 files, and measure nothing")
     return parser.parse_args()
-
-
-def commit():
-    """Of the working tree that this file lies in; a star where it was changed since."""
-    answer = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty=*"], capture_output=True, text=True)
-    return answer.stdout.strip() or "unknown"
 
 
 def cosine(ours, theirs):

@@ -85,15 +85,18 @@ def line_of(name, row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="+")
-    parser.add_argument("--starling", default="build/release/bin/starling")
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--timeout", type=float, default=300)
-    parser.add_argument("--size", type=int, default=64, help="of a dimension that has none")
-    parser.add_argument("--sizes", default="", help="of those of these names: sequence=128,height=224")
-    parser.add_argument("--limit", type=float, default=2, help="percent")
-    parser.add_argument("--out")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="profile each PATH, an ONNX file or a folder of them")
+    parser.add_argument("--starling", default="build/release/bin/starling", metavar="FILE", help="measure the command FILE (default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="run batches of N samples (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.5, metavar="SECONDS", help="run each model for SECONDS seconds (default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="give up a model after SECONDS seconds (default: %(default)s)")
+    parser.add_argument("--size", type=int, default=64, metavar="N", help="give N to a dimension without a size (default: %(default)s)")
+    parser.add_argument("--sizes", default="", metavar="NAME=N,...", help="give N to the dimension NAME (default: none)")
+    parser.add_argument(
+        "--limit", type=float, default=2, metavar="PERCENT",
+        help="fail where more than PERCENT %% of the time lies outside of backend cpu (default: %(default)s)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="write the rows to FILE as JSON (default: none)")
     options = parser.parse_args()
     rows = {}
     print("| model | ms | % outside cpu | most of it |\n|---|---|---|---|")

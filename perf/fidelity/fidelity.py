@@ -46,16 +46,16 @@ WORKLOADS = {  # served: {name: samples of a request}, asked for alike
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", metavar="DIR", help="the folder with mobilenetv2, resnet18 and resnet50")
-    parser.add_argument("--digits", metavar="DIR", help="the repository with the digits networks")
-    parser.add_argument("--only", default=",".join(WORKLOADS))
-    parser.add_argument("--loads", default="0.3,0.6,0.9")
-    parser.add_argument("--seconds", type=float, default=15, help="of a replay")
-    parser.add_argument("--repeats", type=int, default=3, help="of the live one")
-    parser.add_argument("--requests-max", type=int, default=1000)
-    parser.add_argument("--tries", type=int, default=3, help="where others disturb")
-    parser.add_argument("--out", metavar="FILE.json")
-    parser.add_argument("--table", metavar="FILE.json", help="prints it, and measures nothing")
+    parser.add_argument("--zoo", metavar="DIR", help="take mobilenetv2, resnet18 and resnet50 from DIR (default: none)")
+    parser.add_argument("--digits", metavar="DIR", help="take the digits networks from the repository DIR (default: none)")
+    parser.add_argument("--only", default=",".join(WORKLOADS), metavar="NAMES", help="compare on the workloads NAMES (default: %(default)s)")
+    parser.add_argument("--loads", default="0.3,0.6,0.9", metavar="X,...", help="offer X times the capacity (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=15, metavar="SECONDS", help="replay for SECONDS seconds (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="replay N times against the runtime (default: %(default)s)")
+    parser.add_argument("--requests-max", type=int, default=1000, metavar="N", help="replay at most N requests (default: %(default)s)")
+    parser.add_argument("--tries", type=int, default=3, metavar="N", help="try N times where other processes disturb (default: %(default)s)")
+    parser.add_argument("--out", metavar="FILE", help="write the result to FILE as JSON (default: none)")
+    parser.add_argument("--table", metavar="FILE", help="print the table of the result FILE and measure nothing (default: none)")
     return parser.parse_args()
 
 

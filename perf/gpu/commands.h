@@ -10,7 +10,7 @@ struct wish {
         uint32_t batch, n_pieces, percent, n_flying, n_tokens;
         double seconds, limit;
         double tune_seconds; /* in which candidates are timed before, at most; 0: the first ones are taken */
-        bool words, read_only;
+        bool words, read_only, wants_help;
         char **models; /* skeletons, or whole files */
         int n_models;
 };

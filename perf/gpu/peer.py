@@ -127,7 +127,7 @@ def measure(name, dtype, batch, way, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seconds", type=float, default=5, metavar="SECONDS", help="measure for SECONDS seconds (default: %(default)s)")
     seconds = parser.parse_args().seconds / 2
     torch.set_grad_enabled(False)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False  # fp32 is that, as Starling's is

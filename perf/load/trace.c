@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define FIRST_LINE  "# starling trace 1"
-#define LINE_BYTES  256
+#define LINE_BYTES  1536
 #define SAMPLES_MAX INT32_MAX
 #define DUE_NS_MAX  (1000000ull * SL_NS_PER_SECOND) /* eleven days */
 
@@ -77,12 +77,12 @@ int sl_trace_add(struct sl_trace *trace, const struct sl_load_request *request)
 /* "1250000 mobilenetv2 4\n" */
 static int read_request(struct sl_trace *trace, const char *line, struct sl_error *error)
 {
-        char due[LINE_BYTES], name[SL_TRACE_NAME_BYTES], number[LINE_BYTES], wish[SL_WISH_BYTES];
+        char due[256], name[SL_TRACE_NAME_BYTES], number[256], wish[SL_WISH_BYTES];
         struct sl_load_request request;
         uint64_t samples;
         int end = 0;
 
-        if (sscanf(line, "%255s %63s %255s %n", due, name, number, &end) != 3 || line[end])
+        if (sscanf(line, "%255s %1151s %255s %n", due, name, number, &end) != 3 || line[end])
                 return sl_error_set(error, EINVAL, "wants \"due_ns model samples\", got \"%.*s\"", (int)strcspn(line, "\n"), line);
         if (sl_value_number(due, 0, DUE_NS_MAX, &request.due_ns, wish) < 0)
                 return sl_error_set(error, EINVAL, "due_ns is %s, got \"%s\"", wish, due);

@@ -23,7 +23,7 @@ struct sl_load_request {
         uint32_t samples;
 };
 
-#define SL_TRACE_NAME_BYTES 64u
+#define SL_TRACE_NAME_BYTES 1152u /* of a name, terminated */
 
 struct sl_trace {
         char (*models)[SL_TRACE_NAME_BYTES]; /* in the order in which they first appear */

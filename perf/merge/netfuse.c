@@ -4,9 +4,7 @@
  * computed one after the other (sequential), by a process each (concurrent), by some processes of several each (hybrid), and as one
  * merged plan (fused), or several where a plan has no ports for all.
  *
- *     bench-netfuse [--lanes 1,2,4] [--batches 1,2,4,8] [--turns N] [--seconds S] [--longest S] [--bytes N] [--way
- * paper|neighbours]
- *                   [--copies SHARE] [--hybrid] [--own-head] [--backend cuda] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE
+ *     bench-netfuse [OPTIONS] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE        --help lists them
  *
  * Prints one JSON object for each number of lanes. Whatever computes is a process of its own, so that memory can be told: its
  * proportional share of what it maps, the weights among it, read once its runs are over. Processes run as often as --seconds asks
@@ -26,6 +24,7 @@
 #include "lower_options.h"
 #include "merge/merge.h"
 #include "node_alone.h"
+#include "option_table.h"
 #include "pass.h"
 #include "plan.h"
 #include "share.h"
@@ -33,7 +32,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -416,12 +414,30 @@ static uint32_t read_list(const char *text, uint32_t most, uint32_t *ret_numbers
         return n;
 }
 
+#define OPTIONS(X)                                                                                                                 \
+        X('l', "lanes", "N,...", "merge N copies, ascending, up to 64 (default: 1)")                                               \
+        X('b', "batches", "N,...", "run batches of N samples, ascending, up to 1024 (default: 1)")                                 \
+        X('t', "turns", "N", "take medians of N turns, up to 25 (default: 3)")                                                     \
+        X('s', "seconds", "SECONDS", "run each process for SECONDS seconds in a turn (default: 0.2)")                              \
+        X('L', "longest", "SECONDS", "leave out what should take longer than SECONDS seconds (default: 4)")                        \
+        X('m', "bytes", "BYTES", "leave out what takes more than BYTES bytes of memory (default: 0, what the host has)")           \
+        X('w', "way", "paper|neighbours", "merge by Algorithm 1, or with lanes as neighbours (default: paper)")                    \
+        X('c', "copies", "X", "keep apart what has more than the share X of the weights a second time (default: no bound)")        \
+        X('B', "backend", "cpu|cuda", "compile for this backend (default: cpu)")                                                   \
+        X('h', "hybrid", NULL, "measure some processes of several copies each as well")                                            \
+        X('o', "own-head", NULL, "give each copy a head of its own")                                                               \
+        X('H', "help", NULL, "print this")
+
+static void print_help(void)
+{
+        puts("usage: bench-netfuse [OPTIONS] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE\n");
+        OPTIONS(SL_OPTION_PRINT)
+        exit(0);
+}
+
 static void read_options(int argc, char **argv, struct options *o)
 {
-        static const struct option known[] = {{"lanes", 1, NULL, 'l'}, {"batches", 1, NULL, 'b'}, {"turns", 1, NULL, 't'},
-                {"seconds", 1, NULL, 's'}, {"longest", 1, NULL, 'L'}, {"bytes", 1, NULL, 'm'}, {"way", 1, NULL, 'w'},
-                {"backend", 1, NULL, 'B'}, {"copies", 1, NULL, 'c'}, {"hybrid", 0, NULL, 'h'}, {"own-head", 0, NULL, 'o'},
-                {NULL, 0, NULL, 0}};
+        static const struct option known[] = {OPTIONS(SL_OPTION_GETOPT){0}};
         int which;
 
         *o = (struct options){.backend = "backend=cpu",
@@ -456,11 +472,13 @@ static void read_options(int argc, char **argv, struct options *o)
                         o->hybrid = true;
                 else if (which == 'o')
                         o->own_head = true;
+                else if (which == 'H')
+                        print_help();
                 else
                         exit(2);
         }
         if (optind + 1 != argc || o->turns < 1 || o->turns > TURNS_MAX)
-                copies_die("usage", "bench-netfuse [options] MODEL; 1 to 25 turns");
+                copies_die("usage", "bench-netfuse [OPTIONS] MODEL, with 1 to 25 turns; see --help");
         o->model = argv[optind];
 }
 

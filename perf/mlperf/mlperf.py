@@ -241,15 +241,24 @@ def run_model(options, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", metavar="DIR", required=True, help="the folder with the models")
-    parser.add_argument("--out", metavar="FILE", required=True)
-    parser.add_argument("--models", metavar="NAMES", default="resnet50,minilm-trained")
-    parser.add_argument("--scenarios", metavar="NAMES", default=",".join(SCENARIOS))
-    parser.add_argument("--seconds", type=float, default=RULE_SECONDS, help="of each scenario [600]")
-    parser.add_argument("--bound-ms", type=float, help="of Server's 99th percentile")
-    parser.add_argument("--qps", type=float, help="of Server")
-    parser.add_argument("--load", type=float, default=0.6, help="of Offline's rate, as Server's [0.6]")
-    parser.add_argument("--command", metavar="FILE", default=os.path.join(HERE, "../../build/release/bin/starling"))
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the models from DIR, as NAME.onnx (required)")
+    parser.add_argument("--out", required=True, metavar="FILE", help="write the result to FILE as JSON (required)")
+    parser.add_argument("--models", default="resnet50,minilm-trained", metavar="NAMES", help="measure the models NAMES (default: %(default)s)")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), metavar="NAMES", help="follow the scenarios NAMES (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=RULE_SECONDS, metavar="SECONDS",
+        help="run each scenario for SECONDS seconds (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--bound-ms", type=float, metavar="MS",
+        help="bound Server's 99th percentile by MS milliseconds (default: ten times SingleStream's mean)",
+    )
+    parser.add_argument("--qps", type=float, metavar="N", help="send N requests a second in Server (default: by --load)")
+    parser.add_argument("--load", type=float, default=0.6, metavar="X", help="send X times Offline's rate in Server (default: %(default)s)")
+    parser.add_argument(
+        "--command", default=os.path.join(HERE, "../../build/release/bin/starling"), metavar="FILE",
+        help="measure the command FILE (default: %(default)s)",
+    )
     options = parser.parse_args()
     unknown = set(options.scenarios.split(",")) - set(SCENARIOS)
     if unknown:

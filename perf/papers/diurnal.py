@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """E2bird's diurnal load on this processor: 400 requests, 150 at a low rate and then 250 at a high one, for each policy of batching.
 
-    diurnal.py --zoo DIR [--only NAME,NAME] [--low 0.2] [--high 0.9] [--repeats 3] [--out FILE.json] [--program FILE]
+    diurnal.py --zoo DIR [--only NAME,NAME] [--low 0.2] [--high 0.9] [--repeats 3] [--saturated 3] [--out FILE.json] [--program FILE]
 
 Sources: E2bird, section 8.2 and figure 13. Live: one runtime serves a network once for each way of elastic.py, and as E-Ebird with the paper's rows; each
 is asked in turn, by this process, for the same Poisson arrivals of one sample each. Rates are shares of what two workers answer with 32 requests in
@@ -102,10 +102,11 @@ def ask(options, client, path, rates):
 
 def measure(options, network):
     path = f"{options.zoo}/{network}.onnx"
-    runtime = Runtime(options.program, {way: path for way in WAYS}, configs={way: lines + elastic.SLICE for way, lines in WAYS.items()})
+    wait_us = elastic.opt_wait_us(options, path)
+    runtime = Runtime(options.program, {way: path for way in WAYS}, configs=elastic.configs_of(WAYS, wait_us))
     try:
         with runtime.connect() as client:
-            capacity = elastic.bench(options, runtime, elastic.CAPACITY_OF, "--in-flight", "32", "--seconds", "3")["per_second"]
+            capacity = elastic.saturated(options, runtime)
             rates = [options.low * capacity, options.high * capacity]
             print(f"{network}: {REQUESTS[0]} requests at {rates[0]:.1f}/s, {REQUESTS[1]} at {rates[1]:.1f}/s; live, ms\n"
                   f"{'':16} | {'low: mean':>9} {'p50':>7} {'p99':>7} | {'high: mean':>10} {'p50':>7} {'p99':>7} in {QOS_MS} ms")  # fmt: skip
@@ -116,11 +117,11 @@ def measure(options, network):
     best = min(high, key=high.get)
     pays = best in ELASTIC
     print(f"workers of several sizes {'pay' if pays else 'do not pay'} here: the least mean at the high rate is {best}'s")
-    return {"network": network, "capacity_per_second": capacity, "rates": rates, "elastic_pays": pays, "ways": made}
+    return {"network": network, "capacity_per_second": capacity, "rates": rates, "opt_wait_us": wait_us, "elastic_pays": pays, "ways": made}
 
 
 def main():
-    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18", low=0.2, high=0.9, repeats=3)
+    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18", low=0.2, high=0.9, repeats=3, saturated=3.0)
     result = {**experiment.head("diurnal"), "slice": elastic.SLICE, "ways": WAYS, "repeats": options.repeats}
     result["networks"] = [measure(options, network) for network in options.only.split(",")]
     experiment.write(result, options.out)

@@ -14,12 +14,18 @@ def read_arguments(usage, networks=None, program="starling", **others):
     """--out and --program; with `networks`, which are those by default, --zoo and --only; `others`: {name: default}, of the default's type."""
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     if networks:
-        parser.add_argument("--zoo", metavar="DIR", required=True, help="the folder with the networks")
-        parser.add_argument("--only", metavar="NAMES", default=networks)
+        parser.add_argument("--zoo", required=True, metavar="DIR", help="take the networks from DIR, as NAME.onnx (required)")
+        parser.add_argument("--only", default=networks, metavar="NAMES", help="measure the networks NAMES (default: %(default)s)")
     for name, default in others.items():
-        parser.add_argument(f"--{name}", type=type(default), default=default)
-    parser.add_argument("--out", metavar="FILE.json")
-    parser.add_argument("--program", metavar="FILE", default=os.path.join(HERE, "..", "..", "build", "release", "bin", program))
+        parser.add_argument(
+            f"--{name}", type=type(default), default=default, metavar="VALUE",
+            help=f"set the experiment's {name} to VALUE (default: %(default)s)",
+        )
+    parser.add_argument("--out", metavar="FILE", help="write the result to FILE as JSON (default: none)")
+    parser.add_argument(
+        "--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", program), metavar="FILE",
+        help="run the build FILE of the program (default: %(default)s)",
+    )
     return parser.parse_args()
 
 

@@ -4,8 +4,9 @@
     live.py [--zoo DIR --only NAME,NAME,...] [--batches N,...] [--seconds S] [--out FILE.json] [--program FILE]
 
 Without --zoo the ensemble is that of the five digits networks. Each core is a device. What a member costs is profiled first, then a runtime
-serves the ensemble as it is configured, under ours, WFD (A1) and BGO (A2), each in five rounds of which the median counts. BBS wants a GPU
-for each model and says so here. Sources: Pochelu, Petiton, Conche 2022, tables I and II, which are of GPUs: nothing of them is comparable.
+serves the ensemble as it is configured, under ours, WFD (A1) and BGO (A2), in turns: all are candidates, and the median of their turns counts,
+with its 95 % interval. BBS wants a GPU for each model and says so here. Nothing of it is kept for the user's own runtime. Sources: Pochelu,
+Petiton, Conche 2022, tables I and II, which are of GPUs: nothing of them is comparable.
 """
 
 import os
@@ -18,27 +19,30 @@ import experiment
 from runtime import write_repository
 
 DIGITS = os.path.join(experiment.HERE, "..", "..", "client", "examples", "digits", "models", "digits")
-ROW = re.compile(r"^\s*(-|\d+|WFD|BGO)\s+(configured|[\d.]+)\s+([\d.]+)\s+(?:(-?[\d.]+) %\s+)?([\d.]+) %")
+ROW = re.compile(r"^(configured|[\dA-Z][\dA-Z, ]*?)\s+(-|[\d.]+)\s+([\d.]+)\s+(?:([\d.]+) - +([\d.]+)|too few turns)\s+(\d+)\b")
 
 
 def optimize(options, folder):
-    command = [options.program, "optimize", folder, "--again", "--baselines", "--confirm", "3", "--batches", options.batches, "--seconds",
+    command = [options.program, "optimize", folder, "--again", "--confirm", "3", "--batches", options.batches, "--seconds",
                str(options.seconds)]  # fmt: skip
     with tempfile.TemporaryDirectory() as home:
-        process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=dict(os.environ, XDG_DATA_HOME=home))
+        own = dict(os.environ, XDG_DATA_HOME=home, XDG_CACHE_HOME=home)
+        process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=own)
     if process.returncode:
         sys.exit(f"live.py: starling optimize ended with status {process.returncode}")
     return process.stdout
 
 
 def rows_of(output):
+    """Of each name; an allocation that two have found has a row for both."""
     rows = {}
     for line in output.splitlines():
         row = ROW.match(line)
         if row:
-            name = {"-": "configured"}.get(row[1], f"ours {row[1]}" if row[1].isdigit() else row[1])
-            rows[name] = {"computed_per_s": None if row[2] == "configured" else float(row[2]), "measured_per_s": float(row[3]),
-                          "rsd_percent": float(row[5])}  # fmt: skip
+            figures = {"computed_per_s": None if row[2] == "-" else float(row[2]), "measured_per_s": float(row[3]),
+                       "interval_per_s": [float(row[4]), float(row[5])] if row[4] else None, "turns": int(row[6])}  # fmt: skip
+            for name in row[1].split(", "):
+                rows[f"ours {name}" if name.isdigit() else name] = figures
     return rows
 
 

@@ -146,7 +146,7 @@ def print_row(row):
 
 def measure(options, name, folder):
     files = write_copies(name, options.copies, folder)
-    occupied = [options.copies, options.copies // 2, FEW, 1]
+    occupied = sorted({options.copies, max(options.copies // 2, 1), min(FEW, options.copies), 1}, reverse=True)
     rounds, memory, merges, peer = {way: [] for way in WAYS}, {way: [] for way in WAYS}, [], []
     for _ in range(options.rounds):
         for way in WAYS:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an ensemble takes beside its networks: fake predictions, and everything else real.
 
-    overhead.py [--out FILE.json] [--program FILE] [--rounds N]
+    overhead.py [--out FILE.json] [--program FILE] [--rounds 15] [--images 1024]
 
 Sources: Pochelu, Petiton, Conche 2022, section IV.A: 12 members, 22 workers, 1,024 images of 224 x 224 pixels, 1,000 classes; predictions
 are zeros, the accumulator still combines them. Since no network runs, one of the right inputs and outputs stands for each member.
@@ -24,7 +24,7 @@ from onnx import TensorProto, helper
 import experiment
 from runtime import Runtime
 
-MEMBERS, WORKERS, IMAGES, CLASSES, SEGMENT = 12, 22, 1024, 1000, 128
+MEMBERS, WORKERS, CLASSES, SEGMENT = 12, 22, 1000, 128
 PIXELS = (3, 224, 224)
 PAPER_SECONDS, PAPER_REAL_SECONDS = 0.035, 2.528  # 16 GPUs
 MESSAGE_US = 5.0
@@ -46,7 +46,7 @@ def write_network(path, classes):
 
 def seconds_of(client, x, classes, rounds):
     """Median of a request with all images, and whether the answer is what it must be."""
-    y, times = client.empty((IMAGES, classes), np.float32), []
+    y, times = client.empty((len(x), classes), np.float32), []
     for _ in range(rounds + 1):
         y[:] = 1
         begun = time.perf_counter()
@@ -67,7 +67,7 @@ def measure(options, classes):
                           configs={name: "instances: 2\n" for name in names[:twice]}, arguments=["--fake"])  # fmt: skip
         try:
             with runtime.connect() as client:
-                x = client.empty((IMAGES, *PIXELS), np.float32)
+                x = client.empty((options.images, *PIXELS), np.float32)
                 x[:] = 0.5
                 return seconds_of(client, x, classes, options.rounds)
         finally:
@@ -85,13 +85,13 @@ def copy_seconds(count):
 
 
 def main():
-    options = experiment.read_arguments(__doc__, rounds=15)
-    messages = MEMBERS * -(-IMAGES // SEGMENT)
+    options = experiment.read_arguments(__doc__, rounds=15, images=1024)
+    messages = MEMBERS * -(-options.images // SEGMENT)
     whole, bare = measure(options, CLASSES), measure(options, 1)
-    combined = MEMBERS * IMAGES * CLASSES * 4
+    combined = MEMBERS * options.images * CLASSES * 4
     result = {
         **experiment.head("overhead"),
-        "members": MEMBERS, "workers": WORKERS, "images": IMAGES, "messages": messages,
+        "members": MEMBERS, "workers": WORKERS, "images": options.images, "messages": messages,
         "seconds": round(whole, 6), "paper_seconds": PAPER_SECONDS, "paper_real_seconds": PAPER_REAL_SECONDS,
         "one_class_seconds": round(bare, 6), "message_us": round(bare * 1e6 / messages, 3), "message_us_wanted": MESSAGE_US,
         "combined_bytes": combined, "combined_gb_per_s": round(combined / max(whole - bare, 1e-9) / 1e9, 2),

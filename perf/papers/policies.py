@@ -129,12 +129,14 @@ def print_paper(rows):
         ("  at high load", paper.N_HIGH, [less(made, 1, "n_ebird", "opt_wait") for made in rows]),
         ("  at high load, E-Ebird to N-Ebird", paper.E_HIGH, [less(made, 1, "e_ebird", "n_ebird") for made in rows]),
         ("  at high load, starling to TF-Serving", None, [less(made, 1, "starling", "opt_wait") for made in rows]),
+        ("  at high load, starling to work_conserving", None, [less(made, 1, "starling", "work_conserving") for made in rows]),
     ):
         print(f"{text:58} paper {span(published) if published else '-':18} ours {span(ours)}")
     for text, published, policy, other in (
         ("throughput at the QoS, N-Ebird to TF-Serving, mean, more by", paper.N_THROUGHPUT, "n_ebird", "opt_wait"),
         ("  E-Ebird to N-Ebird", paper.E_THROUGHPUT, "e_ebird", "n_ebird"),
         ("  starling to TF-Serving", None, "starling", "opt_wait"),
+        ("  starling to work_conserving, which has its data path", None, "starling", "work_conserving"),
     ):
         mean = statistics.mean(more(made, policy, other) for made in rows)
         print(f"{text:58} paper {format(published, '6.1%') if published else '-':18} ours {mean:6.1%}")

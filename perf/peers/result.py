@@ -11,7 +11,7 @@ import sys
 
 import goals
 import table
-from origin import processor
+from origin import commit, processor
 from registry import PEERS
 
 
@@ -101,16 +101,10 @@ def floor_ns(program):
     return json.loads(done.stdout).get("floor_ns") if done.returncode == 0 else None
 
 
-def _commit():
-    done = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=False)  # fmt: skip
-    return done.stdout.strip() or None
-
-
 def add_part(found, workload, options, floor_before, floor_after, seconds):
     """What was measured when, and whether the machine was the same before and after."""
     found["parts"].append({
-        "workload": workload, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": _commit(),
+        "workload": workload, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": commit(),
         "command": ["perf/peers/run.sh", *sys.argv[1:]], "passes": options.passes, "point_seconds": options.seconds,
         "floor_before_ns": floor_before, "floor_after_ns": floor_after, "load_average": round(os.getloadavg()[0], 2),
         "seconds": round(seconds, 1),

@@ -152,17 +152,38 @@ class Run:
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", metavar="FILE", default=os.path.join(ROOT, "build", "peers.json"))
-    parser.add_argument("--only", metavar="WORKLOADS", help=", ".join(WORKLOADS))
-    parser.add_argument("--peers", metavar="NAMES", help="all, or some: triton means every way to Triton")
-    parser.add_argument("--passes", default=",".join(PASSES))
-    parser.add_argument("--samples", help="of a request, of those that the workload has")
-    parser.add_argument("--seconds", type=float, default=2, help="of each point; twice that in the open pass [2]")
-    parser.add_argument("--clients", default="1,4", help="of the closed points; the most of them in the open pass [1,4]")
-    parser.add_argument("--zoo", metavar="DIR", default=os.path.join(ROOT, "build", "zoo"))
-    parser.add_argument("--digits", metavar="DIR", default=os.path.join(ROOT, "client", "examples", "digits", "models"))
-    parser.add_argument("--program", metavar="FILE", default=os.path.join(ROOT, "build", "release", "bin", "starling"))
-    parser.add_argument("--library", metavar="FILE", default=os.path.join(ROOT, "build", "release", "lib", "libstarling.so"))
+    parser.add_argument(
+        "--out", default=os.path.join(ROOT, "build", "peers.json"), metavar="FILE",
+        help="write the result to FILE as JSON, and keep what it has already (default: %(default)s)",
+    )
+    parser.add_argument("--only", metavar="NAMES", help=f"measure the workloads NAMES of {', '.join(WORKLOADS)} (default: all)")
+    parser.add_argument("--peers", metavar="NAMES", help="measure the peers NAMES; triton means every way to Triton (default: all)")
+    parser.add_argument("--passes", default=",".join(PASSES), metavar="NAMES", help="make the passes NAMES (default: %(default)s)")
+    parser.add_argument("--samples", metavar="N,...", help="send N samples in a request, of those numbers that the workload has (default: all)")
+    parser.add_argument(
+        "--seconds", type=float, default=2, metavar="SECONDS",
+        help="measure each point for SECONDS seconds, and twice that in the open pass (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--clients", default="1,4", metavar="N,...",
+        help="start N clients in the closed pass, and the most of them in the open pass (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--zoo", default=os.path.join(ROOT, "build", "zoo"), metavar="DIR",
+        help="take the zoo's models from DIR (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--digits", default=os.path.join(ROOT, "client", "examples", "digits", "models"), metavar="DIR",
+        help="take the digits networks from the repository DIR (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--program", default=os.path.join(ROOT, "build", "release", "bin", "starling"), metavar="FILE",
+        help="measure the command FILE (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--library", default=os.path.join(ROOT, "build", "release", "lib", "libstarling.so"), metavar="FILE",
+        help="load the library FILE (default: %(default)s)",
+    )
     options = parser.parse_args()
     options.only = options.only.split(",") if options.only else list(WORKLOADS)
     options.passes = options.passes.split(",")

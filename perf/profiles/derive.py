@@ -17,6 +17,7 @@ import os
 import sys
 
 import devices
+import lets
 import networks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -227,7 +228,7 @@ def elastic_table(gpu, formula, source):
 
 
 def tables():
-    made = {}
+    made = lets.tables(formulas()[devices.H100][0])
     for gpu, (formula, source) in formulas().items():
         made[f"elastic-{gpu.name.lower()}.yaml"] = elastic_table(gpu, formula, source)
         if gpu != devices.TITAN_RTX:

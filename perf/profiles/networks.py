@@ -58,6 +58,15 @@ IMN12 = [
 # E2bird, table 5.
 E2BIRD = [Network("Inceptionv4", 12.28, 15.09, 42.68, 299, 150), RESNET50, RESNET101, RESNET152, VGG16, VGG19]
 
+# Choi et al. 2022 (gpulets), table 4. Of GoogLeNet, SSD-MobileNet and LeNet (Caffe's) multiply-adds, outputs and layers are counted by hand.
+GPULETS = [
+    Network("LeNet", 0.0023, 0.0152, 0.431, 28, 4),
+    Network("GoogLeNet", 1.5, 3.3, 6.62, 224, 58),
+    RESNET50,
+    Network("SSD-MobileNet", 1.2, 9.7, 6.8, 300, 47),
+    VGG16,
+]
+
 
 def stages(blocks):
     """Blocks of the four stages: those of ResNet18 (8) and ResNet34 (16), what is more goes to the third one, as in ResNet101."""

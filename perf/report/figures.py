@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes perf/FIGURES.md and the table of the README out of perf/results, or says where they differ from it.
+"""Writes perf/FIGURES.md, its plots and the table of the README out of perf/results, or says where they differ from it.
 
-    perf/report/figures.py            # writes both
+    perf/report/figures.py            # writes them
     perf/report/figures.py --check    # exit status 1 and a line for each file that is not what the results say
 
 Every figure is computed from the JSON file that its row names. A row without a result cannot be written.
@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 import bars
+import plots
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- figures: made by perf/report/figures.py -->", "<!-- end of figures -->"
@@ -41,7 +42,7 @@ class Result:
     def commits(self):
         """Those that rows name, else that of the file; empty where an older benchmark did not note one."""
         rows = [row for row in self.data.get("rows", []) if isinstance(row, dict)]
-        found = sorted({row["commit"] for row in rows if "commit" in row}) or [self.data.get("commit", "")]
+        found = sorted({row["commit"] for row in rows if "commit" in row}) or [self.data.get("commit", "") or self.data.get("machine", {}).get("commit", "")]
         return found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} others"
 
     def date(self):
@@ -84,8 +85,8 @@ class Figures:
     """Everything that is printed, read once."""
 
     def __init__(self):
-        self.noop, self.noop_later = Result("noop-2026-11-22"), Result("noop-2026-11-23")
-        self.small_c, self.small = Result("small-c-epyc25-2026-11-23"), Result("small-2026-11-23")
+        self.noop = Result("noop-epyc25-2026-11-29")
+        self.small_c, self.small = Result("small-c-epyc25-2026-11-29"), Result("small-epyc25-2026-11-29")
         self.peers = Result("peers-2026-11-23")
         self.zoo = [("Intel Xeon, model 167", Result("engine-zoo-2026-11-22")), ("AMD EPYC, family 26", Result("engine-zoo-epyc-2026-11-22")),
                     ("the same EPYC, AVX2 alone", Result("engine-zoo-epyc-avx2-2026-11-22"))]
@@ -103,7 +104,7 @@ class Figures:
 
     def all(self):
         several = self.zoo + self.further + self.teams + self.precision
-        return [self.noop, self.noop_later, self.small_c, self.small, self.peers] + [result for _, result in several] + [
+        return [self.noop, self.small_c, self.small, self.peers] + [result for _, result in several] + [
             self.trees, self.merged, self.turns, self.starts, self.cold]
 
 
@@ -132,11 +133,11 @@ def readme_table(figures):
     base = "perf/"
     return table(["", "Starling", "beside"], [
         ["an empty request, there and back, p50", time_of(noop["rtt_p50_ns"]),
-         f"{time_of(noop['ring_rtt_p50_ns'])}, two bare rings ({noop.link('EPYC 26', base)})"],
+         f"{time_of(noop['ring_rtt_p50_ns'])}, two bare rings ({noop.link('EPYC 25', base)})"],
         ["the same beside Triton, from C", f"{triton['figure']:.0f} x as soon",
          f"{triton['rival'].split(': ')[1]}, gRPC with shared memory ({figures.peers.link('EPYC 25', base)})"],
         ["a small perceptron from Python, p50", f"{small['starling_p50_us']:.1f} us",
-         f"{small['onnxruntime_p50_us']:.1f} us, ONNX Runtime in the process ({small.link('EPYC 26', base)})"],
+         f"{small['onnxruntime_p50_us']:.1f} us, ONNX Runtime in the process ({small.link('EPYC 25', base)})"],
         [f"{zoo['models']} networks in fp32, one core, batch 1", spread(batch_rows(zoo, 1)),
          f"the fastest of ONNX Runtime, OpenVINO, ncnn, MNN ({zoo.link('EPYC 26', base)})"],
         [f"{teams['models']} networks, one sample on two cores", spread(batch_rows(teams, 1)),
@@ -152,8 +153,14 @@ def readme_table(figures):
     ])  # fmt: skip
 
 
+def peers_section(figures):
+    return (f"## Beside other ways to ask\n\nAll on one machine, an {figures.peers.link('AMD EPYC, family 25', '')}, each in its best way ([every figure](results/peers-2026-11-23.md)).\n"
+            "`onnxruntime` and `openvino` compute inside each client's process, `-2` with two threads.\n\n"
+            "![p50 of an empty request](results/latency.svg)\n\n![Requests a second to the ensemble of digits](results/throughput.svg)\n")
+
+
 def path_section(figures):
-    noop, later = figures.noop, figures.noop_later
+    noop = figures.noop
     rows = [
         ["floor: one cache line from core to core and back, before; after", f"{time_of(noop['floor_ns'])}; {time_of(noop['floor_after_ns'])}", ""],
         ["bare ring, p50; mean", f"{time_of(noop['ring_rtt_p50_ns'])}; {time_of(noop['ring_rtt_mean_ns'])}", ""],
@@ -168,8 +175,7 @@ def path_section(figures):
         ["an idle runtime", f"{100 * noop['idle_cpu_share']:.3f} % of a core, {noop['idle_rss_bytes'] / 1e6:.1f} MB", "0.5 %, 30 MB"],
     ]  # fmt: skip
     return ("## The path of a request\n\nThe *floor* is one cache line's ping-pong between the two cores. The *bare ring* is two processes with a ring each way. Both\n"
-            f"are of the same run, on an {noop.link('AMD EPYC, family 26', '')}. How far apart two virtual cores lie changes within seconds: {later.link('a run of the next day', '')} had a\n"
-            f"floor of {time_of(later['floor_ns'])} before and {time_of(later['floor_after_ns'])} after, and an empty request took {time_of(later['rtt_p50_ns'])}.\n\n"
+            f"are of the same run, on an {noop.link('AMD EPYC, family 25', '')}. How far apart two virtual cores lie changes within seconds, as the floor shows.\n\n"
             + table(["", "measured", "limit or goal"], rows))
 
 
@@ -179,7 +185,7 @@ def small_section(figures):
         [f"C, p50; p99.9 ({c.link('EPYC 25', '')})", f"{time_of(c['mlp_rtt_p50_ns'])}; {time_of(c['mlp_rtt_p999_ns'])}",
          f"empty request of the same run: {time_of(c['noop_rtt_p50_ns'])}; inside the network: {time_of(c['mlp_compute_ns'])}"],
         ["C, 32 in flight", rate_of(c["mlp_per_second_32_in_flight"]), ""],
-        [f"Python, p50; p99.9 ({python.link('EPYC 26', '')})", f"{python['starling_p50_us']:.3g} us; {python['starling_p999_us']:.3g} us",
+        [f"Python, p50; p99.9 ({python.link('EPYC 25', '')})", f"{python['starling_p50_us']:.3g} us; {python['starling_p999_us']:.3g} us",
          f"ONNX Runtime in the process: {python['onnxruntime_p50_us']:.3g} us; {python['onnxruntime_p999_us']:.3g} us"],
         ["four Python clients", rate_of(python["starling_four_clients_per_second"]),
          f"a Unix socket's server with ONNX Runtime: {rate_of(python['socket_four_clients_per_second'])}"],
@@ -265,18 +271,37 @@ def sources(figures):
 def page(figures):
     parts = ["# Figures\n\nMade by `perf/report/figures.py` out of [`results/`](results/); a test compares. Machines are shared, virtual and of two cores: a figure says\n"
              "something beside the limit or the peer of its own run, not beside another day's. [README](README.md) says how each benchmark measures.\n",
-             path_section(figures), small_section(figures), engine_section(figures), precision_section(figures), merge_section(figures),
+             path_section(figures), peers_section(figures), small_section(figures), engine_section(figures), precision_section(figures), merge_section(figures),
              load_section(figures), rest_section(figures), sources(figures)]  # fmt: skip
     return "\n".join(parts)
 
 
-def plot(figures):
+def plot_ratios(figures):
     """Both processors in one picture, a group for each network of the first batch."""
     columns = {}
     for i, (_, result) in enumerate(figures.zoo[:2]):
         for row in batch_rows(result, 1):
             columns.setdefault(row["model"], [None, None])[i] = row["ratio"]
-    return bars.groups([machine for machine, _ in figures.zoo[:2]], sorted(columns.items()), "times the fastest peer's speed, batch 1, one core")
+    return bars.groups([machine for machine, _ in figures.zoo[:2]], sorted(columns.items()), "times the fastest peer's speed, batch 1, one core",
+                       plots.Linear([value for values in columns.values() for value in values if value]), rule=1)
+
+
+def plot_latency(figures):
+    """What carries a message and nothing else, the soonest first."""
+    rows = sorted((row["p50_us"] * 1e3, row["peer"]) for row in figures.peers["native"] if row["workload"] == "noop")
+    return bars.groups(["p50, from C, one at a time"], [(peer, [ns]) for ns, peer in rows], "an empty request, there and back",
+                       plots.Logarithmic([ns for ns, _ in rows], plots.text_of_ns))
+
+
+def plot_throughput(figures):
+    """Python clients of each peer, the fastest first."""
+    rows = []
+    for cell in figures.peers["cells"]:
+        if (cell["workload"], cell["samples"]) == ("digits", 1):
+            rows += [(point["per_second"], cell["peer"]) for point in cell.get("points", []) if (point["mode"], point.get("clients")) == ("closed", 4)]
+    rows.sort(reverse=True)
+    return bars.groups(["requests a second, four Python clients"], [(peer, [rate]) for rate, peer in rows], "the ensemble of five digits networks, one sample a request",
+                       plots.Linear([rate for rate, _ in rows], text=plots.text_of_rate))
 
 
 def readme(text, figures):
@@ -287,13 +312,14 @@ def readme(text, figures):
 def wanted():
     figures = Figures()
     front = ROOT / "README.md"
-    return {ROOT / "perf/FIGURES.md": page(figures), ROOT / "perf/results/engine-zoo.svg": plot(figures),
-            front: readme(front.read_text(encoding="utf-8"), figures)}  # fmt: skip
+    results = ROOT / "perf/results"
+    return {ROOT / "perf/FIGURES.md": page(figures), results / "engine-zoo.svg": plot_ratios(figures), results / "latency.svg": plot_latency(figures),
+            results / "throughput.svg": plot_throughput(figures), front: readme(front.read_text(encoding="utf-8"), figures)}  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Write perf/FIGURES.md, its plot and the README's table out of perf/results.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file differs from the results")
+    parser = argparse.ArgumentParser(description="Write perf/FIGURES.md, its plots and the README's table out of perf/results.")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail where a file differs from the results")
     options = parser.parse_args()
     status = 0
     for path, text in wanted().items():

@@ -218,8 +218,8 @@ def page(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="+", metavar="RESULT.json")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE.html")
+    parser.add_argument("results", nargs="+", metavar="FILE.json", help="draw the result FILE.json")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.html", help="write the page to FILE.html (required)")
     arguments = parser.parse_args()
     try:
         text = page(read_results(arguments.results))

@@ -2,8 +2,12 @@
 """Where and when a result came about, as each result names it."""
 
 import datetime
+import os
 import platform
+import subprocess
 import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def processor_fields(cpuinfo):
@@ -23,10 +27,20 @@ def processor():
         return processor_fields(file.read())
 
 
+def commit():
+    """Of the working tree that this file lies in, with a star where it was changed since; "unknown" outside of a repository."""
+    try:
+        answer = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty=*"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "unknown"
+    return answer.stdout.strip() or "unknown"
+
+
 def origin(script):
     """What a result begins with. `script`: as it lies in the repository; its arguments are this program's."""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": commit(),
         "command": " ".join([script, *sys.argv[1:]]),
         "processor": processor_name(processor()),
         "kernel": platform.release(),

@@ -206,7 +206,7 @@ def await_socket(path, process):
         if process.poll() is not None:
             break
         time.sleep(0.1)
-    raise SystemExit(f"nobody listens at {path}")
+    raise SystemExit(f"no process listens at {path}")
 
 
 def measure_python(options, folder):
@@ -237,13 +237,19 @@ def measure_python(options, folder):
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=4000, help="of each way, in each turn")
-    parser.add_argument("--seconds", type=float, default=2, help="of four clients, three times each way")
-    parser.add_argument("--program", default="build/release/bin/starling")
-    parser.add_argument("--library", default="build/release/lib/libstarling.so")
-    parser.add_argument("--digits", default="client/examples/digits/models", help="empty: without")
+    parser.add_argument("--out", required=True, metavar="FILE", help="write the result to FILE as JSON (required)")
+    parser.add_argument("--turns", type=int, default=5, metavar="N", help="take N turns (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=4000, metavar="N", help="send N requests each way in each turn (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=2, metavar="SECONDS",
+        help="run four clients for SECONDS seconds, three times each way (default: %(default)s)",
+    )
+    parser.add_argument("--program", default="build/release/bin/starling", metavar="FILE", help="measure the command FILE (default: %(default)s)")
+    parser.add_argument("--library", default="build/release/lib/libstarling.so", metavar="FILE", help="load the library FILE (default: %(default)s)")
+    parser.add_argument(
+        "--digits", default="client/examples/digits/models", metavar="DIR",
+        help="measure the ensemble of the repository DIR as well, or with an empty DIR none (default: %(default)s)",
+    )
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)
     os.environ["STARLING_LIBRARY"] = os.path.abspath(options.library)

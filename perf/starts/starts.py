@@ -181,15 +181,18 @@ def measure_loads(options, folder, served, loaded):
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", required=True)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--models", default="resnet18,resnet50,resnet152")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--loads", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=5, help="of traffic before the loads")
-    parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime")
-    parser.add_argument("--program", default="build/release/bin/starling")
-    parser.add_argument("--library", default="build/release/lib/libstarling.so")
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the models from DIR, as NAME.onnx (required)")
+    parser.add_argument("--out", required=True, metavar="FILE", help="write the result to FILE as JSON (required)")
+    parser.add_argument("--models", default="resnet18,resnet50,resnet152", metavar="NAMES", help="start with the models NAMES (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="take N rounds of each model (default: %(default)s)")
+    parser.add_argument("--loads", type=int, default=20, metavar="N", help="load N other models beside a served one (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=5, metavar="SECONDS",
+        help="send requests for SECONDS seconds before these loads (default: %(default)s)",
+    )
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="give ONNX Runtime N threads (default: %(default)s)")
+    parser.add_argument("--program", default="build/release/bin/starling", metavar="FILE", help="measure the command FILE (default: %(default)s)")
+    parser.add_argument("--library", default="build/release/lib/libstarling.so", metavar="FILE", help="load the library FILE (default: %(default)s)")
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)
     os.environ["STARLING_LIBRARY"] = os.path.abspath(options.library)

@@ -23,14 +23,23 @@ import origin  # noqa: E402
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--starling", required=True, help="the command")
-    parser.add_argument("--zoo", required=True, help="folder of ONNX files")
-    parser.add_argument("--out", required=True, help="written after each model; those that are in it already are not measured again")
-    parser.add_argument("--models", help="names with commas between them; all of the folder")
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--splits", action="store_true", help="timed splits beside guessed ones")
-    parser.add_argument("--turns", type=int, default=3, help="of each of the two, with --splits")
-    parser.add_argument("--seconds", type=float, default=2, help="of each of the two profiles and of the turns")
+    parser.add_argument("--starling", required=True, metavar="FILE", help="run the command FILE (required)")
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the models from DIR, as NAME.onnx (required)")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE",
+        help="write the result to FILE after each model, and keep the models that it has (required)",
+    )
+    parser.add_argument("--models", metavar="NAMES", help="measure the models NAMES, separated by commas (default: all)")
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="run batches of N samples (default: %(default)s)")
+    parser.add_argument("--splits", action="store_true", help="compare timed splits with guessed ones")
+    parser.add_argument(
+        "--turns", type=int, default=3, metavar="N",
+        help="take N turns of timed and guessed splits, with --splits (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=2, metavar="SECONDS",
+        help="run each profile and the turns for SECONDS seconds (default: %(default)s)",
+    )
     return parser.parse_args()
 
 

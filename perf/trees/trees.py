@@ -29,13 +29,22 @@ LOADS_PER_VISIT = 2
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--forests", required=True)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--models", default="xgboost-100x6,xgboost-500x8,lightgbm-1000x31,sklearn-rf-100")
-    parser.add_argument("--batches", default="1,1000")
-    parser.add_argument("--cpu", type=int, default=min(os.sched_getaffinity(0)))
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling-engine"))
+    parser.add_argument("--forests", required=True, metavar="DIR", help="take the forests from DIR, as trees.sh makes it (required)")
+    parser.add_argument("--out", required=True, metavar="FILE", help="write the result to FILE as JSON (required)")
+    parser.add_argument(
+        "--models", default="xgboost-100x6,xgboost-500x8,lightgbm-1000x31,sklearn-rf-100", metavar="NAMES",
+        help="measure the forests NAMES (default: %(default)s)",
+    )
+    parser.add_argument("--batches", default="1,1000", metavar="N,...", help="predict N rows at once (default: %(default)s)")
+    parser.add_argument("--cpu", type=int, default=min(os.sched_getaffinity(0)), metavar="N", help="run on CPU N (default: the first allowed)")
+    parser.add_argument(
+        "--seconds", type=float, default=5, metavar="SECONDS",
+        help="take turns for SECONDS seconds in each cell (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling-engine"), metavar="FILE",
+        help="measure the build FILE of starling-engine (default: %(default)s)",
+    )
     return parser.parse_args()
 
 
@@ -114,7 +123,6 @@ def main():
     options = arguments()
     result = {
         **origin("perf/trees/trees.sh"),
-        "commit": subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip(),
         "rows": [],
     }
     loads = loads_per_second(options.cpu)

@@ -90,12 +90,12 @@ def measure(starling, model, rounds, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--zoo", required=True, help="folder of NAME.onnx")
-    parser.add_argument("--starling", required=True, help="the command")
-    parser.add_argument("--models", default="bert-base-16,vgg16,lstm")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--out", help="models that it has already are kept")
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the models from DIR, as NAME.onnx (required)")
+    parser.add_argument("--starling", required=True, metavar="FILE", help="run the command FILE (required)")
+    parser.add_argument("--models", default="bert-base-16,vgg16,lstm", metavar="NAMES", help="measure the networks NAMES (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="take medians of N rounds (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1, metavar="SECONDS", help="profile for SECONDS seconds each time (default: %(default)s)")
+    parser.add_argument("--out", metavar="FILE", help="write the result to FILE as JSON, and keep the models that it has (default: none)")
     arguments = parser.parse_args()
     result = origin("perf/weights/weights.sh") | {"models": {}}
     if arguments.out and os.path.exists(arguments.out):

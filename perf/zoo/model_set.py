@@ -11,9 +11,9 @@ import checking
 def main(usage, models, write):
     """Acts as the command line says; models are {name: what it is}, write(name, path) makes a file and returns its bytes."""
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", metavar="DIR", help="write the models into this folder")
-    parser.add_argument("--check", metavar="DIR", help="check the models of this folder")
-    parser.add_argument("--only", metavar="NAMES", help="these models alone, separated by commas")
+    parser.add_argument("--out", metavar="DIR", help="write the models into DIR (default: none)")
+    parser.add_argument("--check", metavar="DIR", help="check the models of DIR (default: none)")
+    parser.add_argument("--only", metavar="NAMES", help="take the models NAMES alone, separated by commas (default: all)")
     parser.add_argument("--resume", action="store_true", help="leave the files that are there")
     parser.add_argument("--list", action="store_true", help="list the models")
     options = parser.parse_args()

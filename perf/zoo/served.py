@@ -69,10 +69,13 @@ def compare(command, path, name, batches):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", metavar="DIR", required=True, help="the folder with the models")
-    parser.add_argument("--command", metavar="FILE", default=os.path.join(HERE, "../../build/release/bin/starling"))
-    parser.add_argument("--only", metavar="NAMES", help="these models alone, separated by commas")
-    parser.add_argument("--batches", metavar="LIST", default="1,3")
+    parser.add_argument("--zoo", required=True, metavar="DIR", help="take the models from DIR, as NAME.onnx (required)")
+    parser.add_argument(
+        "--command", default=os.path.join(HERE, "../../build/release/bin/starling"), metavar="FILE",
+        help="measure the command FILE (default: %(default)s)",
+    )
+    parser.add_argument("--only", metavar="NAMES", help="serve the models NAMES alone, separated by commas (default: all)")
+    parser.add_argument("--batches", default="1,3", metavar="N,...", help="send N samples in a request (default: %(default)s)")
     options = parser.parse_args()
     batches = [int(batch) for batch in options.batches.split(",")]
     names = options.only.split(",") if options.only else sorted(f[:-5] for f in os.listdir(options.zoo) if f.endswith(".onnx"))

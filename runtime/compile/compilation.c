@@ -180,7 +180,7 @@ static int make_external_socket(const struct sl_compile_options *options, int *r
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return sl_error_set(error, errno, "socket for external data: %s", strerror(errno));
-        r = sl_external_opener_start(paths, 1 + options->n_members, ends[0]);
+        r = sl_external_opener_start(paths, 1 + options->n_members, options->data_folders, ends[0]);
         if (r < 0) {
                 close(ends[1]);
                 return sl_error_set(error, -r, "thread for external data: %s", strerror(-r));
@@ -293,7 +293,7 @@ static int start_child(
                 [SL_CHILD_BASE_FD - SL_SPAWN_FIRST_FD] = ends->base_fd,
         };
         const uint32_t n_fds = sizeof(fds) / sizeof(fds[0]) - (ends->base_fd < 0);
-        int r = zygote ? sl_zygote_fork(sl_compile_zygote_of(zygote), argv, fds, n_fds, &compilation->pid) : -EAGAIN;
+        int r = zygote ? sl_compile_zygote_fork(zygote, argv, fds, n_fds, &compilation->pid) : -EAGAIN;
 
         return r == -EAGAIN ? spawn(argv[0], argv, fds, n_fds, &compilation->pid) : r;
 }
@@ -475,7 +475,7 @@ static int failed_by_report(
         if (!report->reason)
                 return sl_error_set(error, ECHILD, "compiler's process: ended with status %d and without a reason", status);
         if (report->code == ENOMEM)
-                return sl_error_set(error, report->code, "over its memory limit of %llu bytes: %.350s",
+                return sl_error_set(error, report->code, "over its memory limit of %llu bytes: %s",
                         (unsigned long long)compilation->memory_bytes, report->reason);
         return sl_error_set(error, report->code, "%s", report->reason);
 }
@@ -523,7 +523,7 @@ int sl_compile_finish_noted(
         owned->pages = sl_page_maker_end(owned->pages);
         /* Whoever makes a process crash may have learnt where its memory lies; the next one has it elsewhere. */
         if (owned->zygote && status.si_code != CLD_EXITED)
-                sl_zygote_renew(sl_compile_zygote_of(owned->zygote));
+                sl_compile_zygote_renew(owned->zygote);
         read_report(owned, &report);
         *ret_notes = report.notes;
         r = judge(owned, ended, &status, &report, error);
@@ -543,6 +543,12 @@ int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, stru
         struct sl_compile_notes notes;
 
         return sl_compile_finish_noted(compilation, ret_plan_fd, &notes, error);
+}
+
+void sl_compile_kill(const struct sl_compilation *compilation)
+{
+        if (compilation->pid)
+                kill(compilation->pid, SIGKILL);
 }
 
 struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation)

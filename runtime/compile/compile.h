@@ -18,13 +18,16 @@ struct sl_error;
 struct sl_lower_options;
 struct sl_tried_sizes;
 
+struct sl_data_folders;
+
 struct sl_compile_options {
         const char *program;                     /* the executable to start; NULL: /proc/self/exe */
         const char *model_path;                  /* .../NAME/VERSION/model.onnx */
         const struct sl_lower_options *lowering; /* NULL: the defaults */
         const char *const *members; /* further models, which are merged with the first into one plan, lane by lane (graph/merge); */
         uint32_t n_members;         /* at most SL_COMPILE_MEMBERS_MAX */
-        const struct sl_tried_sizes *tried; /* of one model whose dimensions are open; NULL: none */
+        const struct sl_data_folders *data_folders; /* into which links of external data may lead (model_file.h); NULL: none */
+        const struct sl_tried_sizes *tried;         /* of one model whose dimensions are open; NULL: none */
         uint64_t base_sum; /* checksum of its identity (sl_plan_identity()); 0: the child reads all of it for that */
         int base_fd;       /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
         struct sl_compile_zygote *zygote; /* forks the child (compile_zygote.h), of the same program; NULL: it is started */
@@ -82,7 +85,10 @@ struct sl_compile_notes {
 int sl_compile_finish_noted(
         struct sl_compilation *compilation, int *ret_plan_fd, struct sl_compile_notes *ret_notes, struct sl_error *error);
 
-/* Kills and reaps the child, frees. NULL is fine. Returns NULL. */
+/* Kills the child, and waits for nothing: sl_compile_cancel() is to follow. Any thread, while the owner leaves it alone. */
+void sl_compile_kill(const struct sl_compilation *compilation);
+
+/* Kills and reaps the child, frees. NULL is fine. Returns NULL. Any thread, as the last one that has it. */
 struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation);
 
 /* Start and finish in one call, for tools and tests. */

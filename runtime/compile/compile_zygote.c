@@ -6,12 +6,14 @@
 #include "zygote.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct sl_compile_zygote {
+        pthread_mutex_t lock; /* of the zygote */
         struct sl_zygote *zygote;
         char *program, **environment;
         char parent[16];
@@ -27,6 +29,7 @@ int sl_compile_zygote_new(const char *program, struct sl_compile_zygote **ret_zy
 
         if (!made)
                 return -ENOMEM;
+        pthread_mutex_init(&made->lock, NULL);
         made->program = strdup(program ? program : "/proc/self/exe");
         made->environment = sl_child_environment();
         if (!made->program || !made->environment)
@@ -48,10 +51,35 @@ struct sl_compile_zygote *sl_compile_zygote_free(struct sl_compile_zygote *zygot
         if (!zygote)
                 return NULL;
         sl_zygote_free(zygote->zygote);
+        pthread_mutex_destroy(&zygote->lock);
         free(zygote->environment);
         free(zygote->program);
         free(zygote);
         return NULL;
+}
+
+int sl_compile_zygote_fork(struct sl_compile_zygote *zygote, char *const *argv, const int *fds, uint32_t n_fds, pid_t *ret_pid)
+{
+        int r;
+
+        pthread_mutex_lock(&zygote->lock);
+        r = sl_zygote_fork(zygote->zygote, argv, fds, n_fds, ret_pid);
+        pthread_mutex_unlock(&zygote->lock);
+        return r;
+}
+
+void sl_compile_zygote_renew(struct sl_compile_zygote *zygote)
+{
+        pthread_mutex_lock(&zygote->lock);
+        sl_zygote_renew(zygote->zygote);
+        pthread_mutex_unlock(&zygote->lock);
+}
+
+void sl_compile_zygote_hear(struct sl_compile_zygote *zygote)
+{
+        pthread_mutex_lock(&zygote->lock);
+        sl_zygote_hear(zygote->zygote);
+        pthread_mutex_unlock(&zygote->lock);
 }
 
 struct sl_zygote *sl_compile_zygote_of(const struct sl_compile_zygote *zygote)

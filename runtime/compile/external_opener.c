@@ -18,12 +18,13 @@
 
 struct opened_folder {
         char *model_path;
-        int fd; /* -1: not opened yet */
+        struct sl_model_folder opened;
 };
 
 struct opener {
         int socket_fd;
-        uint32_t n_requests, n_folders;
+        char **others;
+        uint32_t n_others, n_requests, n_folders;
         struct opened_folder folders[];
 };
 
@@ -31,9 +32,12 @@ static struct opener *opener_free(struct opener *opener)
 {
         sl_cleanup_fd(&opener->socket_fd);
         for (uint32_t i = 0; i < opener->n_folders; i++) {
-                sl_cleanup_fd(&opener->folders[i].fd);
+                sl_model_folder_close(&opener->folders[i].opened);
                 free(opener->folders[i].model_path);
         }
+        for (uint32_t i = 0; i < opener->n_others; i++)
+                free(opener->others[i]);
+        free(opener->others);
         free(opener);
         return NULL;
 }
@@ -58,20 +62,21 @@ static int send_answer(const struct opener *opener, const struct sl_child_answer
 static int open_location(
         struct opener *opener, uint32_t model, const char *location, size_t length, int *ret_fd, struct sl_error *error)
 {
+        const struct sl_data_folders others = {(const char *const *)opener->others, opener->n_others};
         struct opened_folder *folder = &opener->folders[model < opener->n_folders ? model : 0];
         int r = 0;
 
         if (model >= opener->n_folders)
                 return sl_error_set(error, EACCES, "external data of model %u: there are %u", model, opener->n_folders);
         if (strlen(location) != length || length >= SL_CHILD_LOCATION_BYTES_MAX)
-                return sl_error_set(error, EACCES, "external data \"%.64s...\": no name of a file", location);
+                return sl_error_set(error, EACCES, "external data \"%s\": no name of a file", location);
         if (++opener->n_requests > REQUESTS_MAX)
                 return sl_error_set(error, E2BIG, "external data \"%s\": asked for more than %u times", location, REQUESTS_MAX);
-        if (folder->fd < 0)
-                r = sl_model_folder_open(folder->model_path, &folder->fd);
+        if (folder->opened.fd < 0)
+                r = sl_model_folder_open(folder->model_path, &others, &folder->opened);
         if (r < 0)
                 return sl_error_set(error, EIO, "external data \"%s\": the model's folder: %s", location, strerror(-r));
-        return sl_model_folder_open_file(folder->fd, location, ret_fd, error);
+        return sl_model_folder_open_file(&folder->opened, location, ret_fd, error);
 }
 
 /* Return: 0; -EPIPE the child is done. */
@@ -113,14 +118,24 @@ static void bound_answers(int socket_fd)
 static int start_thread(struct opener *opener)
 {
         pthread_t thread;
-        int r = sl_thread_start_aside("sl-external", external_opener_run, opener, &thread);
+        int r = sl_thread_start_aside(NULL, "sl-external", external_opener_run, opener, &thread);
 
         if (r == 0)
                 pthread_detach(thread);
         return r;
 }
 
-int sl_external_opener_start(const char *const *model_paths, uint32_t n_models, int socket_fd)
+static bool copy_others(const struct sl_data_folders *others, struct opener *opener)
+{
+        opener->others = calloc(others->n + 1u, sizeof(*opener->others));
+        for (uint32_t i = 0; i < others->n && opener->others && opener->n_others == i; i++) {
+                opener->others[i] = strdup(others->paths[i]);
+                opener->n_others += opener->others[i] != NULL;
+        }
+        return opener->others && opener->n_others == others->n;
+}
+
+int sl_external_opener_start(const char *const *model_paths, uint32_t n_models, const struct sl_data_folders *others, int socket_fd)
 {
         struct opener *opener = calloc(1, sizeof(*opener) + n_models * sizeof(*opener->folders));
         bool complete = true;
@@ -133,9 +148,11 @@ int sl_external_opener_start(const char *const *model_paths, uint32_t n_models, 
         opener->socket_fd = socket_fd;
         opener->n_folders = n_models;
         for (uint32_t i = 0; i < n_models; i++) {
-                opener->folders[i] = (struct opened_folder){.model_path = strdup(model_paths[i]), .fd = -1};
+                opener->folders[i] = (struct opened_folder){.model_path = strdup(model_paths[i]), .opened.fd = -1};
                 complete = complete && opener->folders[i].model_path;
         }
+        if (others)
+                complete = copy_others(others, opener) && complete;
         bound_answers(socket_fd);
         r = complete ? start_thread(opener) : -ENOMEM;
         if (r < 0)

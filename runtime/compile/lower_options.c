@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, WEIGHTS, PASSES, SHAPES, CORE, GPU, N_KINDS };
+enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, WEIGHTS, OPTIONALS, ANY_SIZE, PASSES, SHAPES, CORE, GPU, N_KINDS };
 
 struct row {
         const char *name;
@@ -33,6 +33,8 @@ static const char *const backends[] = {"cpu", "ref", "cuda"};
 static const char *const tunes[] = {[SL_TUNE_OFF] = "off", [SL_TUNE_QUICK] = "quick", [SL_TUNE_FULL] = "full"};
 static const char *const precisions[] = {[SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
 static const char *const weights[] = {[SL_WEIGHTS_FP32] = "fp32", [SL_WEIGHTS_F16] = "f16", [SL_WEIGHTS_BF16] = "bf16"};
+static const char *const optionals[] = {[SL_OPTIONALS_AUTO] = "auto", [SL_OPTIONALS_GIVEN] = "true", [SL_OPTIONALS_OFF] = "false"};
+static const char *const any_sizes[] = {[SL_ANY_SIZE_AUTO] = "auto", [SL_ANY_SIZE_ONLY] = "true", [SL_ANY_SIZE_OFF] = "false"};
 static const char *const passes[] = {
 #define X(phase, id, name, function) name,
         SL_PASSES(X)
@@ -54,6 +56,8 @@ static const struct names choices[N_KINDS] = {
         [BACKEND] = {backends, sizeof(backends) / sizeof(*backends)},
         [TUNE] = {tunes, sizeof(tunes) / sizeof(*tunes)},
         [PRECISION] = {precisions, sizeof(precisions) / sizeof(*precisions)},
+        [OPTIONALS] = {optionals, sizeof(optionals) / sizeof(*optionals)},
+        [ANY_SIZE] = {any_sizes, sizeof(any_sizes) / sizeof(*any_sizes)},
         [WEIGHTS] = {weights, sizeof(weights) / sizeof(*weights)},
 };
 

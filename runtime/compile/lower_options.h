@@ -17,9 +17,9 @@ struct sl_error;
 
 /*
  * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
- * BACKEND, TUNE, PRECISION and WEIGHTS uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML,
- * names with commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h), GPU struct
- * sl_cuda_figures.
+ * BACKEND, TUNE, PRECISION, WEIGHTS, OPTIONALS and ANY_SIZE uint32_t (one of the names below), PASSES uint32_t (bits of enum
+ * sl_pass; a list in YAML, names with commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures
+ * (kernels/target.h), GPU struct sl_cuda_figures.
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
         X(backend, BACKEND, "cpu", 0, 0)                   /* cpu (what it lacks, ref runs), ref, cuda */                          \
@@ -34,7 +34,8 @@ struct sl_error;
         X(winograd, FLAG, "true", 0, 0)                    /* whether approximate algorithms may be taken */                       \
         X(max_relative_error, REAL, "1e-4", 0, 1)          /* of an approximate algorithm, of the output's range */                \
         X(random_seed, NUMBER, "0", 0, 4294967295u)        /* of nodes that draw and have none; 0: each request draws anew */      \
-        X(optional_inputs, FLAG, "false", 0, 0)            /* inputs with an initializer are given by requests, or left out */     \
+        X(optional_inputs, OPTIONALS, "auto", 0, 0)        /* inputs with an initializer may be given by requests */               \
+        X(any_size, ANY_SIZE, "auto", 0, 0)                /* one plan computes requests of sizes that have none of their own */   \
         X(batch_invariant, FLAG, "false", 0, 0)            /* the same bits for a sample in any batch: one at a time */            \
         X(nodes_max, NUMBER, "100000", 1, 10000000)        /* of a model; values: twice as many */                                 \
         X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)  /* of the file, and of all its constants */                             \
@@ -64,6 +65,19 @@ struct sl_error;
  */
 enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };
 
+/*
+ * Of inputs that have an initializer. AUTO: the plan has the initializers as constants and names the inputs; another plan, which is
+ * GIVEN, computes requests that give any. GIVEN: they are inputs of the plan, which has what they are when left out. OFF:
+ * constants.
+ */
+enum sl_optionals { SL_OPTIONALS_AUTO, SL_OPTIONALS_GIVEN, SL_OPTIONALS_OFF };
+
+/*
+ * Of open dimensions. AUTO: beside the plans of single sizes there is one of any size, where the model allows it. ONLY: that is the
+ * one to be compiled. OFF: each size has a plan of its own.
+ */
+enum sl_any_size { SL_ANY_SIZE_AUTO, SL_ANY_SIZE_ONLY, SL_ANY_SIZE_OFF };
+
 enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
 
 /* Of weights that a merged plan may have of each model in a second form, however few these have (merge_copies above 0). */
@@ -78,6 +92,8 @@ enum sl_weights { SL_WEIGHTS_FP32, SL_WEIGHTS_F16, SL_WEIGHTS_BF16 };
 #define SL_LOWER_OPTION_TYPE_FLAG      bool
 #define SL_LOWER_OPTION_TYPE_BACKEND   uint32_t
 #define SL_LOWER_OPTION_TYPE_TUNE      uint32_t
+#define SL_LOWER_OPTION_TYPE_OPTIONALS uint32_t
+#define SL_LOWER_OPTION_TYPE_ANY_SIZE  uint32_t
 #define SL_LOWER_OPTION_TYPE_PRECISION uint32_t
 #define SL_LOWER_OPTION_TYPE_WEIGHTS   uint32_t
 #define SL_LOWER_OPTION_TYPE_PASSES    uint32_t

@@ -53,7 +53,7 @@ struct sl_page_maker *sl_page_maker_start(int plan_fd, uint64_t bytes, uint64_t 
         maker->fd = plan_fd;
         maker->most = most;
         atomic_init(&maker->ends, false);
-        if (sl_thread_start_aside("sl-pages", page_maker_run, maker, &maker->thread) == 0)
+        if (sl_thread_start_aside(NULL, "sl-pages", page_maker_run, maker, &maker->thread) == 0)
                 return maker;
         free(maker);
         return NULL;

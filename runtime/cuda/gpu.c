@@ -2,6 +2,7 @@
 #include "gpu.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 
@@ -16,8 +17,11 @@ static int ask_free(const struct sl_gpu *gpu, uint64_t *ret_free, struct sl_erro
 
 int sl_gpu_init(struct sl_gpu *gpu, const struct sl_cuda_device *device, uint64_t limit, struct sl_error *error)
 {
+        char name[49];
+
         *gpu = (struct sl_gpu){.device = device, .memory = {.limit = limit}, .common = {.cuda = device}};
-        snprintf(gpu->memory.device, sizeof(gpu->memory.device), "gpu:%d (%.48s)", device->number, device->name);
+        snprintf(gpu->memory.device, sizeof(gpu->memory.device), "gpu:%d (%s)", device->number,
+                sl_utf8_fit(device->name, name, sizeof(name)));
         return limit ? 0 : ask_free(gpu, &gpu->memory.limit, error);
 }
 

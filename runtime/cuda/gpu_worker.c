@@ -24,7 +24,7 @@ struct slot {
         uint32_t samples, looks;
         bool staged; /* its results come by way of pinned memory */
         struct sl_pool_batch batch;
-        CUdeviceptr results[SL_PLAN_PORTS_MAX];
+        CUdeviceptr results[SL_GRAPH_PORTS_MAX];
         unsigned char *pinned; /* the same for the host, one port behind the other */
 };
 
@@ -41,7 +41,7 @@ struct sl_gpu_worker {
         uint64_t workspace_bytes; /* in the book */
         CUdeviceptr ports;        /* inputs and outputs of the steps, then the results of each slot */
         uint64_t ports_bytes, result_bytes;
-        uint64_t input_bytes[SL_PLAN_PORTS_MAX], output_bytes[SL_PLAN_PORTS_MAX]; /* of a sample */
+        uint64_t input_bytes[SL_GRAPH_PORTS_MAX], output_bytes[SL_GRAPH_PORTS_MAX]; /* of a sample */
         uint32_t n_batches;
         struct sl_batch_graph graphs[SL_PLAN_BATCHES_MAX];
         unsigned char *pinned;
@@ -286,7 +286,7 @@ static bool take_samples(struct sl_gpu_worker *w, struct slot *slot)
 
         while (r == 0 && sl_job_walk_next(&walk, job->samples, slot->samples, &fragment)) {
                 const struct sl_gpu_piece *piece = &job->pieces[fragment.piece];
-                const void *inputs[SL_PLAN_PORTS_MAX];
+                const void *inputs[SL_GRAPH_PORTS_MAX];
 
                 for (uint32_t i = 0; i < w->info->n_inputs; i++)
                         inputs[i] = (const char *)piece->inputs[i] + fragment.in_piece * w->input_bytes[i];

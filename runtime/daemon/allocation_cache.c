@@ -29,13 +29,11 @@ static void mix_spec(uint64_t digest[STARTS], const struct sl_model_spec *spec)
         mix(digest, &spec->stamp, sizeof(spec->stamp));
 }
 
-void sl_allocation_cache_name(
-        const struct sl_model_spec *specs, uint32_t n, const struct sl_model_spec *spec, char ret_name[SL_CACHE_NAME_BYTES])
+void sl_allocation_cache_name(const char *processor, const struct sl_model_spec *specs, uint32_t n,
+        const struct sl_model_spec *spec, char ret_name[SL_CACHE_NAME_BYTES])
 {
         uint64_t digest[STARTS] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
-        char processor[SL_PROCESSOR_BYTES];
 
-        sl_processor_name(processor);
         mix(digest, processor, strlen(processor) + 1);
         mix_spec(digest, spec);
         for (uint32_t m = 0; m < spec->n_members; m++)
@@ -52,7 +50,7 @@ static int find_folder(const char *directory, char ret_path[PATH_MAX], struct sl
                 return sl_cache_folder_default(ret_path, error);
         return snprintf(ret_path, PATH_MAX, "%s", directory) < PATH_MAX
                        ? 0
-                       : sl_error_set(error, ENAMETOOLONG, "\"%.80s...\": a path of more than %d bytes", directory, PATH_MAX - 1);
+                       : sl_error_set(error, ENAMETOOLONG, "\"%s\": a path of more than %d bytes", directory, PATH_MAX - 1);
 }
 
 struct content {

@@ -15,11 +15,11 @@
 struct sl_allocation;
 struct sl_error;
 
-#define SL_ALLOCATION_ORIGIN_BYTES 512
+#define SL_ALLOCATION_ORIGIN_BYTES 2048
 
-/* @specs: all that the repositories have, members of @spec among them. */
-void sl_allocation_cache_name(
-        const struct sl_model_spec *specs, uint32_t n, const struct sl_model_spec *spec, char ret_name[SL_CACHE_NAME_BYTES]);
+/* @processor: sl_processor_name(). @specs: all that the repositories have, members of @spec among them. */
+void sl_allocation_cache_name(const char *processor, const struct sl_model_spec *specs, uint32_t n,
+        const struct sl_model_spec *spec, char ret_name[SL_CACHE_NAME_BYTES]);
 
 /* @directory NULL: the user's default. @origin: one line. Return: 0; -errno with text. */
 int sl_allocation_cache_put(const char *directory, const char *name, const struct sl_allocation *allocation, const char *origin,

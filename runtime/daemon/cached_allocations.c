@@ -19,7 +19,7 @@ static void log_use(const struct sl_cached_allocations *cached, const char *serv
 
         sl_fields_add(&fields, "served", served);
         if (*origin)
-                sl_fields_add(&fields, "found", origin);
+                sl_fields_add(&fields, "origin", origin);
         if (cause)
                 sl_fields_add(&fields, "cause", cause);
         sl_log_event(
@@ -65,7 +65,7 @@ static void place(struct sl_cached_allocations *cached, const char *directory, c
         struct sl_error error = {""};
         int r;
 
-        sl_allocation_cache_name(specs, n, spec, name);
+        sl_allocation_cache_name(cached->processor, specs, n, spec, name);
         if (find_item(cached, name))
                 return;
         r = sl_allocation_cache_find(directory, name, &allocation, origin, &error);
@@ -105,6 +105,8 @@ static void mention_none(struct sl_cached_allocations *cached, const char *direc
 void sl_cached_allocations_place(struct sl_cached_allocations *cached, const char *directory, const cpu_set_t *worker_cores,
         struct sl_model_spec *specs, uint32_t n)
 {
+        if (!cached->processor[0])
+                sl_processor_name(cached->processor);
         forget_used(cached);
         for (int models = 0; models < 2; models++)
                 for (uint32_t i = 0; i < n; i++)
@@ -134,7 +136,7 @@ static struct sl_cached_allocation *find_item_of_failed(const struct sl_cached_a
 
         if (!failed)
                 return NULL;
-        sl_allocation_cache_name(specs, n, spec, name);
+        sl_allocation_cache_name(cached->processor, specs, n, spec, name);
         return find_item(cached, name);
 }
 

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/processor.h"
 #include "cache_folder.h"
 
 #include <sched.h>
@@ -27,7 +28,9 @@ struct sl_cached_allocations {
         const struct sl_log *log;
         struct sl_cached_allocation *items;
         uint32_t n;
-        bool told; /* that there was none */
+        bool told;                          /* that there was none */
+        char processor[SL_PROCESSOR_BYTES]; /* whose allocations these are; "": not read yet, which takes longer than to look for
+                                               one */
 };
 
 /*

@@ -24,7 +24,7 @@ struct uid_texts {
 };
 
 struct limit_texts {
-        char *clients, *memory_max, *staging_bytes, *fuse_bytes, *stats_bytes;
+        char *clients, *memory_max, *models_max_loaded, *load_wait_s, *staging_bytes, *fuse_bytes, *stats_bytes;
         struct quota_texts client;
         struct uid_texts uid;
 };
@@ -51,15 +51,24 @@ struct stats_texts {
         char *worker_histograms;
 };
 
+struct price_texts {
+        char *core, *gib;
+};
+
+struct scaling_texts {
+        char *rule, *headroom_percent, *lambda, *idle_least_ms;
+        struct price_texts prices;
+};
+
 struct access_texts {
         char **allow, **admins, **readers;
         uint32_t allow_count, admins_count, readers_count;
 };
 
 struct texts {
-        char *name, *socket_dir, *allocation, *grace_seconds, *wait, *log_level, *log_format;
-        char **model_repositories, **models;
-        uint32_t model_repositories_count, models_count;
+        char *name, *socket_dir, *allocation, *autoscale, *grace_seconds, *wait, *log_level, *log_format;
+        char **model_repositories, **data_folders, **models;
+        uint32_t model_repositories_count, data_folders_count, models_count;
         struct access_texts access;
         struct sl_model_texts model_defaults;
         struct limit_texts limits;
@@ -68,6 +77,7 @@ struct texts {
         struct cache_texts cache;
         struct stats_texts stats;
         struct trace_texts trace;
+        struct scaling_texts scaling;
 };
 
 static const cyaml_schema_field_t quota_fields[] = {
@@ -87,6 +97,8 @@ static const cyaml_schema_field_t uid_fields[] = {
 static const cyaml_schema_field_t limit_fields[] = {
         SL_TEXT_FIELD(struct limit_texts, clients),
         SL_TEXT_FIELD(struct limit_texts, memory_max),
+        SL_TEXT_FIELD(struct limit_texts, models_max_loaded),
+        SL_TEXT_FIELD(struct limit_texts, load_wait_s),
         SL_TEXT_FIELD(struct limit_texts, staging_bytes),
         SL_TEXT_FIELD(struct limit_texts, fuse_bytes),
         SL_TEXT_FIELD(struct limit_texts, stats_bytes),
@@ -122,6 +134,21 @@ static const cyaml_schema_field_t stats_fields[] = {
         CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t price_fields[] = {
+        SL_TEXT_FIELD(struct price_texts, core),
+        SL_TEXT_FIELD(struct price_texts, gib),
+        CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t scaling_fields[] = {
+        SL_TEXT_FIELD(struct scaling_texts, rule),
+        SL_TEXT_FIELD(struct scaling_texts, headroom_percent),
+        SL_TEXT_FIELD(struct scaling_texts, lambda),
+        SL_TEXT_FIELD(struct scaling_texts, idle_least_ms),
+        CYAML_FIELD_MAPPING("prices", CYAML_FLAG_OPTIONAL, struct scaling_texts, prices, price_fields),
+        CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t trace_fields[] = {
         SL_TEXT_FIELD(struct trace_texts, sampling),
         CYAML_FIELD_END,
@@ -138,11 +165,13 @@ const cyaml_schema_field_t sl_config_fields[] = {
         SL_TEXT_FIELD(struct texts, name),
         SL_TEXT_FIELD(struct texts, socket_dir),
         SL_TEXT_FIELD(struct texts, allocation),
+        SL_TEXT_FIELD(struct texts, autoscale),
         SL_TEXT_FIELD(struct texts, grace_seconds),
         SL_TEXT_FIELD(struct texts, wait),
         SL_TEXT_FIELD(struct texts, log_level),
         SL_TEXT_FIELD(struct texts, log_format),
         SL_LIST_FIELD(struct texts, model_repositories),
+        SL_LIST_FIELD(struct texts, data_folders),
         SL_LIST_FIELD(struct texts, models),
         CYAML_FIELD_MAPPING("access", CYAML_FLAG_OPTIONAL, struct texts, access, access_fields),
         CYAML_FIELD_MAPPING("model_defaults", CYAML_FLAG_OPTIONAL, struct texts, model_defaults, sl_model_default_fields),
@@ -151,17 +180,20 @@ const cyaml_schema_field_t sl_config_fields[] = {
         CYAML_FIELD_MAPPING("compile", CYAML_FLAG_OPTIONAL, struct texts, compile, compile_fields),
         CYAML_FIELD_MAPPING("cache", CYAML_FLAG_OPTIONAL, struct texts, cache, cache_fields),
         CYAML_FIELD_MAPPING("stats", CYAML_FLAG_OPTIONAL, struct texts, stats, stats_fields),
+        CYAML_FIELD_MAPPING("scaling", CYAML_FLAG_OPTIONAL, struct texts, scaling, scaling_fields),
         CYAML_FIELD_MAPPING("trace", CYAML_FLAG_OPTIONAL, struct texts, trace, trace_fields),
         CYAML_FIELD_END,
 };
 
 static const cyaml_schema_value_t schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, sl_config_fields)};
 
-/* In the order of enum sl_wait_kind, enum sl_log_level and enum sl_log_format. */
+/* In the order of enum sl_wait_kind, enum sl_log_level, enum sl_log_format, enum sl_autoscale_mode and enum sl_scaler. */
 static const char *const waits[] = {"auto", "io_uring", "epoll"};
 static const char *const levels[] = {"error", "warning", "info", "debug"};
 static const char *const formats[] = {"text", "json"};
 static const char *const flags[] = {"false", "true"};
+static const char *const autoscales[] = {"off", "advise", "on"};
+static const char *const scalers[] = {"starling", "infaas"};
 
 /* The schema's path is the key, the configuration is flat. */
 #define SETTING(path, member, name, setting_kind, ...)                                                                             \
@@ -182,9 +214,11 @@ static const struct sl_setting settings[] = {
         NUMBER(limits.uid.shapes, uid_shapes, 1, 1000000),
         NUMBER(limits.uid.log_lines, uid_log_lines, 1, 1000000),
         BYTES(limits.memory_max, memory_max, 16 * MIB, 1024 * TIB),
+        NUMBER(limits.models_max_loaded, models_max_loaded, 0, 4096),
+        NUMBER(limits.load_wait_s, load_wait_s, 1, 86400),
         BYTES(limits.staging_bytes, staging_bytes, 64 * KIB, TIB),
         BYTES(limits.fuse_bytes, fuse_bytes, 0, TIB),
-        BYTES(limits.stats_bytes, stats_bytes, MIB, GIB),
+        BYTES(limits.stats_bytes, stats_bytes, 4 * MIB, GIB),
         NUMBER(threads.numa_node, numa_node, 0, 1023),
         NUMBER(threads.spin_us, spin_us, 0, 1000000),
         NUMBER(threads.inline_us, inline_us, 0, 50),
@@ -195,6 +229,13 @@ static const struct sl_setting settings[] = {
         BYTES(cache.bytes, cache_bytes, 0, 1024 * TIB),
         CHOICE(stats.worker_histograms, worker_histograms, flags, 2),
         SETTING(trace.sampling, sampling, "trace.sampling", SL_SETTING_SHARE, .max = UINT32_MAX),
+        CHOICE(autoscale, autoscale, autoscales, 3),
+        CHOICE(scaling.rule, scaling_rule, scalers, 2),
+        NUMBER(scaling.headroom_percent, scaling_headroom, 0, 400),
+        NUMBER(scaling.lambda, scaling_lambda, 0, 1000000),
+        NUMBER(scaling.idle_least_ms, scaling_idle_ms, 0, 86400000),
+        NUMBER(scaling.prices.core, scaling_core_price, 1, 1000000),
+        NUMBER(scaling.prices.gib, scaling_gib_price, 0, 1000000),
         CHOICE(wait, wait, waits, 3),
         CHOICE(log_level, log_level, levels, 4),
         CHOICE(log_format, log_format, formats, 2),
@@ -217,8 +258,9 @@ static void init(struct sl_config *config)
                 .uid_in_flight = 16384,
                 .uid_shapes = 60,
                 .uid_log_lines = 120,
+                .load_wait_s = 60,
                 .fuse_bytes = 64 * MIB,
-                .stats_bytes = 16 * MIB,
+                .stats_bytes = 30 * MIB,
                 .numa_node = SL_NUMA_ANY,
                 .spin_us = 50,
                 .inline_us = 20,
@@ -227,6 +269,9 @@ static void init(struct sl_config *config)
                 .compile_memory_bytes = 8 * GIB,
                 .compile_seconds = 120,
                 .cache_bytes = 16 * GIB,
+                .scaling_headroom = 5,
+                .scaling_idle_ms = 1000,
+                .scaling_core_price = 1,
                 .log_level = 2,
         };
         CPU_ZERO(&config->dispatcher_cores);
@@ -255,12 +300,17 @@ static int apply_names(struct sl_config *config, const struct texts *texts, stru
                         config->file, error, "cache.directory", "\"%s\" is not an absolute path", texts->cache.directory);
         config->cache_directory = texts->cache.directory;
         for (uint32_t i = 0; i < texts->models_count; i++)
-                if (sl_value_name(texts->models[i], wish) < 0)
+                if (sl_value_model_name(texts->models[i], wish) < 0)
                         return sl_yaml_file_error(config->file, error, "models", "\"%s\" is %s", texts->models[i], wish);
         config->models = (const char *const *)texts->models;
         config->n_models = texts->models_count;
         config->repositories = (const char *const *)texts->model_repositories;
         config->n_repositories = texts->model_repositories_count;
+        for (uint32_t i = 0; i < texts->data_folders_count; i++)
+                if (texts->data_folders[i][0] != '/')
+                        return sl_yaml_file_error(
+                                config->file, error, "data_folders", "\"%s\" is not an absolute path", texts->data_folders[i]);
+        config->data_folders = (struct sl_data_folders){(const char *const *)texts->data_folders, texts->data_folders_count};
         return 0;
 }
 
@@ -370,6 +420,7 @@ struct sl_config *sl_config_free(struct sl_config *config)
 {
         if (!config)
                 return NULL;
+        sl_model_config_deinit(&config->model_defaults);
         sl_people_deinit(&config->clients);
         sl_people_deinit(&config->admins);
         sl_people_deinit(&config->readers);

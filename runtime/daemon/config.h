@@ -10,11 +10,19 @@
  *       admins: []                     # load, unload, reload; "*" is refused
  *       readers: []                    # catalogue and statistics, which clients may read as well
  *     model_repositories: []           # folders, or .onnx files (repository.h); those of the command line come first
+ *     data_folders: []                 # into which links of models' external data may lead, beside their own folders
  *     models: []                       # names to serve; empty: all that the repositories have
  *     model_defaults: {}               # as in model_config.h, but ensembles
  *     allocation: auto                 # where workers of models run, and in which batch sizes, over what the models' own
  *                                      # configurations say: a file (planner/file/allocation_file.h), read again by a reload; auto:
  *                                      # what `starling optimize` has found for them on this host (allocation_cache.h); none
+ *     autoscale: off                   # workers of models by their load: advise says in the log what on does (serve/control/scale/autoscale.h)
+ *     scaling:
+ *       rule: starling                 # or infaas, the greedy of that paper (planner/scale/scaler.h)
+ *       headroom_percent: 5            # of capacity above the load, at least
+ *       lambda: 0                      # of cost a second, for a second of loading
+ *       idle_least_ms: 1000            # a variant that no query chooses stays so long, and as long as it takes to come back
+ *       prices: {core: 1, gib: 0}      # of a core and of a GiB of memory, a second, in any unit
  *     limits:
  *       clients: 64
  *       client: {arena_bytes: 1 GiB, in_flight: 4096}
@@ -23,11 +31,13 @@
  *         in_flight: 16384
  *         shapes: 60                   # sizes of open models that are compiled for its requests in a minute; more wait
  *         log_lines: 120               # in a minute, on behalf of one user; then one line says how many were left out
- *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/control/memory.h); default: seven
+ *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/control/budget/memory.h); default: seven
  *                                      # eighths of what is available at the start, see memory_room.h
+ *       models_max_loaded: 0           # at a time; those with `load: on_request` that are idle make room; 0: any number
+ *       load_wait_s: 60                # for the load of such a model; then those who wait for it are told
  *       staging_bytes: 64 MiB          # predictions that wait to be combined; at most an eighth of memory_max by default
- *       fuse_bytes: 64 MiB             # a merged plan of models with `fuse: auto`, beside what it reads of theirs; 0: none is made (serve/control/merger.h)
- *       stats_bytes: 16 MiB
+ *       fuse_bytes: 64 MiB             # a merged plan of models with `fuse: auto`, beside what it reads of theirs; 0: none is made (serve/control/merge/merger.h)
+ *       stats_bytes: 30 MiB
  *     threads:
  *       dispatcher_cores: []           # numbers and ranges; empty: chosen, see topology.h
  *       worker_cores: []
@@ -52,6 +62,7 @@
 
 #include "access.h"
 #include "model_config.h"
+#include "model_file.h"
 
 #include <sched.h>
 #include <stdint.h>
@@ -68,15 +79,20 @@ struct sl_config {
         struct sl_people clients, admins, readers;
         const char *const *repositories;
         uint32_t n_repositories;
+        struct sl_data_folders data_folders;
         const char *const *models;
         uint32_t n_models;
         struct sl_model_config model_defaults;
         const char *allocation; /* "auto", "none", or a file; NULL: auto */
+        uint32_t autoscale;     /* enum sl_autoscale_mode */
+        uint32_t scaling_rule;  /* enum sl_scaler */
+        uint32_t scaling_headroom, scaling_lambda, scaling_idle_ms, scaling_core_price, scaling_gib_price;
 
         uint32_t clients_max;
         uint64_t client_arena_bytes, uid_arena_bytes;
         uint32_t client_in_flight, uid_in_flight, uid_shapes, uid_log_lines;
-        uint64_t memory_max;    /* 0: the default */
+        uint64_t memory_max; /* 0: the default */
+        uint32_t models_max_loaded, load_wait_s;
         uint64_t staging_bytes; /* 0: the default */
         uint64_t fuse_bytes;
         uint64_t stats_bytes;

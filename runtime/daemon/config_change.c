@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { TEXT, NUMBER, LONG_NUMBER, CORES, PEOPLE };
+enum kind { TEXT, NUMBER, LONG_NUMBER, CORES, PEOPLE, FOLDERS };
 
 static const struct {
         const char *key;
@@ -23,6 +23,7 @@ static const struct {
         KEY("access.allow", PEOPLE, clients),
         KEY("access.admins", PEOPLE, admins),
         KEY("access.readers", PEOPLE, readers),
+        KEY("data_folders", FOLDERS, data_folders),
         KEY("limits.clients", NUMBER, clients_max),
         KEY("limits.client.arena_bytes", LONG_NUMBER, client_arena_bytes),
         KEY("limits.client.in_flight", NUMBER, client_in_flight),
@@ -31,6 +32,8 @@ static const struct {
         KEY("limits.uid.shapes", NUMBER, uid_shapes),
         KEY("limits.uid.log_lines", NUMBER, uid_log_lines),
         KEY("limits.memory_max", LONG_NUMBER, memory_max),
+        KEY("limits.models_max_loaded", NUMBER, models_max_loaded),
+        KEY("limits.load_wait_s", NUMBER, load_wait_s),
         KEY("limits.staging_bytes", LONG_NUMBER, staging_bytes),
         KEY("limits.fuse_bytes", LONG_NUMBER, fuse_bytes),
         KEY("limits.stats_bytes", LONG_NUMBER, stats_bytes),
@@ -45,6 +48,13 @@ static const struct {
         KEY("compile.seconds", LONG_NUMBER, compile_seconds),
         KEY("cache.directory", TEXT, cache_directory),
         KEY("cache.bytes", LONG_NUMBER, cache_bytes),
+        KEY("autoscale", NUMBER, autoscale),
+        KEY("scaling.rule", NUMBER, scaling_rule),
+        KEY("scaling.headroom_percent", NUMBER, scaling_headroom),
+        KEY("scaling.lambda", NUMBER, scaling_lambda),
+        KEY("scaling.idle_least_ms", NUMBER, scaling_idle_ms),
+        KEY("scaling.prices.core", NUMBER, scaling_core_price),
+        KEY("scaling.prices.gib", NUMBER, scaling_gib_price),
         KEY("stats.worker_histograms", NUMBER, worker_histograms),
         KEY("wait", NUMBER, wait),
         KEY("log_level", NUMBER, log_level),
@@ -64,6 +74,15 @@ static bool same_people(const struct sl_people *a, const struct sl_people *b)
                (!a->n_gids || memcmp(a->gids, b->gids, a->n_gids * sizeof(*a->gids)) == 0);
 }
 
+static bool same_folders(const struct sl_data_folders *a, const struct sl_data_folders *b)
+{
+        bool same = a->n == b->n;
+
+        for (uint32_t i = 0; i < a->n && same; i++)
+                same = !strcmp(a->paths[i], b->paths[i]);
+        return same;
+}
+
 static bool same(enum kind kind, const void *a, const void *b)
 {
         switch (kind) {
@@ -75,6 +94,8 @@ static bool same(enum kind kind, const void *a, const void *b)
                 return *(const uint64_t *)a == *(const uint64_t *)b;
         case CORES:
                 return CPU_EQUAL((const cpu_set_t *)a, (const cpu_set_t *)b);
+        case FOLDERS:
+                return same_folders(a, b);
         default:
                 return same_people(a, b);
         }

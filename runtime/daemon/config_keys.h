@@ -9,7 +9,7 @@
 
 struct sl_error;
 
-#define SL_KEY_BYTES 448
+#define SL_KEY_BYTES 464
 
 struct sl_config_key {
         char path[SL_KEY_BYTES];         /* "limits.client.arena_bytes" */

@@ -244,6 +244,14 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
         return 0;
 }
 
+/* Of the same scan. */
+static const struct sl_task_spec *on_tasks(void *context, uint32_t *ret_n)
+{
+        const struct daemon *daemon = context;
+
+        return sl_repository_tasks(daemon->scan, ret_n);
+}
+
 static void stop(struct daemon *daemon, uint32_t signal)
 {
         log_text(daemon, SL_LOG_INFO, daemon->stopping ? "stop-at-once" : "stop", "signal", sigabbrev_np((int)signal));
@@ -365,7 +373,7 @@ static void log_sharing(const struct daemon *daemon, const struct sl_core_sharin
         if (CPU_COUNT(&sharing->cores) == 0)
                 return;
         sl_fields_add(&fields, "cores", sl_cores_text(&sharing->cores, cores, sizeof(cores)));
-        sl_fields_add(&fields, "with", sharing->holders);
+        sl_fields_add(&fields, "holders", sharing->holders);
         sl_log_event(&daemon->log, SL_LOG_WARNING, "cores-shared", fields.text);
 }
 
@@ -447,13 +455,15 @@ static void bound_memory(const struct daemon *daemon, struct sl_runtime_options 
 
         sl_memory_room_read("", &room);
         options->memory_max = config->memory_max ? config->memory_max : sl_memory_room_usable(room.bytes);
+        options->models_max = config->models_max_loaded;
+        options->load_wait_ns = config->load_wait_s * SL_NS_PER_SECOND;
         options->staging_bytes = config->staging_bytes;
         if (!options->staging_bytes)
                 options->staging_bytes = options->memory_max / 8 < STAGING_BYTES ? options->memory_max / 8 : STAGING_BYTES;
-        sl_fields_add_number(&fields, "memory_max", (long long)options->memory_max);
-        sl_fields_add(&fields, "from", config->memory_max ? "configuration" : "available");
-        sl_fields_add_number(&fields, "available", (long long)room.bytes);
-        sl_fields_add(&fields, "available_in", room.source);
+        sl_fields_add_number(&fields, "memory_max_bytes", (long long)options->memory_max);
+        sl_fields_add(&fields, "source", config->memory_max ? "configuration" : "available");
+        sl_fields_add_number(&fields, "available_bytes", (long long)room.bytes);
+        sl_fields_add(&fields, "available_source", room.source);
         sl_log_event(&daemon->log, SL_LOG_INFO, "memory-bound", fields.text);
 }
 
@@ -465,6 +475,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->name = name_of(daemon);
         ret_options->socket_path = socket_path;
         ret_options->access = access_of(config);
+        ret_options->history = daemon->options->history;
         ret_options->client_quota = (struct sl_quota){config->client_arena_bytes, config->client_in_flight};
         ret_options->uid_quota = (struct sl_quota){config->uid_arena_bytes, config->uid_in_flight};
         ret_options->uid_shapes = config->uid_shapes;
@@ -473,6 +484,13 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->stats_bytes = config->stats_bytes;
         ret_options->worker_histograms = config->worker_histograms;
         ret_options->wait = (enum sl_wait_kind)daemon->wait;
+        ret_options->autoscale.mode = (enum sl_autoscale_mode)config->autoscale;
+        ret_options->autoscale.scaler = config->scaling_rule;
+        ret_options->autoscale.slack = 1 + config->scaling_headroom / 100.0;
+        ret_options->autoscale.lambda = config->scaling_lambda;
+        ret_options->autoscale.core_price = config->scaling_core_price;
+        ret_options->autoscale.gib_price = config->scaling_gib_price;
+        ret_options->autoscale.idle_least_ns = config->scaling_idle_ms * SL_NS_PER_MS;
         ret_options->dispatcher_cpus = daemon->thread_cores.dispatcher_cores;
         ret_options->worker_cpus = daemon->thread_cores.worker_cores;
         ret_options->spin_ns = daemon->thread_cores.spin_ns;
@@ -483,10 +501,12 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->fuse_bytes = config->fuse_bytes;
         ret_options->compile_memory_bytes = config->compile_memory_bytes;
         ret_options->compile_seconds = config->compile_seconds;
+        ret_options->data_folders = &config->data_folders;
         ret_options->cache = daemon->cache;
         ret_options->zygote = daemon->zygote;
         bound_memory(daemon, ret_options);
         ret_options->scan = on_scan;
+        ret_options->tasks = on_tasks;
         ret_options->log = on_log;
         ret_options->context = daemon;
 }
@@ -527,7 +547,8 @@ static void mention_nothing(const struct daemon *daemon)
                 log_text(daemon, SL_LOG_WARNING, "serves-nothing", "cause",
                         options->n_repositories + daemon->models->n_repositories
                                 ? "no repository has a model, NAME.onnx or NAME/VERSION/model.onnx"
-                                : "no model repository is named, neither as an argument nor in the configuration: starling serve REPOSITORY");
+                                : "no model repository is named, neither as an argument nor in the configuration: starling serve "
+                                  "REPOSITORY");
 }
 
 /* What is said of all models may be meant for one of them; what none of those that serve has is a mistake. */
@@ -591,15 +612,15 @@ static int load_all(struct daemon *daemon, uint32_t *ret_failed, struct sl_error
 
 static void on_zygote(void *context)
 {
-        sl_zygote_hear(context);
+        sl_compile_zygote_hear(context);
 }
 
 /* One that somebody kills is reaped, with the child that waits, whether or not anything is compiled afterwards. */
 static int watch_zygote(struct daemon *daemon)
 {
-        struct sl_zygote *zygote = daemon->zygote ? sl_compile_zygote_of(daemon->zygote) : NULL;
+        struct sl_compile_zygote *zygote = daemon->zygote;
 
-        return zygote ? sl_runtime_watch(daemon->runtime, sl_zygote_fd(zygote), on_zygote, zygote) : 0;
+        return zygote ? sl_runtime_watch(daemon->runtime, sl_zygote_fd(sl_compile_zygote_of(zygote)), on_zygote, zygote) : 0;
 }
 
 static int run(struct daemon *daemon, struct sl_error *error)

@@ -27,6 +27,7 @@ struct sl_daemon_options {
         const char *const *lowering; /* KEY=VALUE over model_defaults, as in lower_options.h */
         uint32_t n_lowering;
         const char *allocation; /* "auto", "none", or a file; NULL: the configuration's */
+        const char *history;    /* a file (runtime_options.h); NULL: none */
         bool fake;              /* model_defaults: {predictions: fake} */
         const char *const *repositories;
         uint32_t n_repositories;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log.h"
 
+#include "base/utf8.h"
 #include "log_json.h"
 
 #include <poll.h>
@@ -40,7 +41,7 @@ static size_t make_text(enum sl_log_level level, const char *event, const char *
         used += (size_t)snprintf(
                 line + used, SL_LOG_LINE_BYTES - used, " %s event=%s%s%s", level_names[level], event, *fields ? " " : "", fields);
         if (used > SL_LOG_LINE_BYTES - 2)
-                used = SL_LOG_LINE_BYTES - 2;
+                used = sl_utf8_head(line, SL_LOG_LINE_BYTES - 2);
         /* Whatever a field holds, an event stays one line. */
         for (size_t i = 0; i < used; i++)
                 if (line[i] == '\n' || line[i] == '\r')

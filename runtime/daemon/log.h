@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SL_LOG_LINE_BYTES 1024
+#define SL_LOG_LINE_BYTES 3200
 #define SL_LOG_JSON_BYTES 4096 /* PIPE_BUF: beyond it a pipe may mix lines */
 
 enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG, SL_LOG_LEVELS };

@@ -21,6 +21,7 @@
 static const char *const completions[] = {"events", "words"};
 static const char *const tunes[] = {[SL_GPU_TUNE_TIMED] = "timed", [SL_GPU_TUNE_COMPILED] = "compiled", [SL_GPU_TUNE_OFF] = "off"};
 static const char *const results[] = {"staging", "arena"};
+static const char *const loads[] = {"at_start", "on_request", "standby"};
 static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLATION_PROCESS] = "process"};
 static const char *const fuses[] = {[SL_SHARING_NEVER] = "never", [SL_SHARING_AUTO] = "auto"};
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
@@ -52,6 +53,9 @@ static const struct sl_setting settings[] = {
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
         SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
+        SETTING(load, SL_SETTING_CHOICE, .names = loads, .n_names = 3),
+        SETTING(idle_unload_s, SL_SETTING_NUMBER, .min = 0, .max = 31536000),
+        SETTING(idle_standby_s, SL_SETTING_NUMBER, .min = 0, .max = 31536000),
         SETTING(gpu_completions, SL_SETTING_CHOICE, .names = completions, .n_names = 2),
         SETTING(gpu_fallback, SL_SETTING_CHOICE, .names = fallbacks, .n_names = 2),
         SETTING(gpu_tune, SL_SETTING_CHOICE, .names = tunes, .n_names = 3),
@@ -74,19 +78,14 @@ static const cyaml_schema_field_t version_fields[] = {
         CYAML_FIELD_END,
 };
 
-static const cyaml_schema_field_t ensemble_fields[] = {
-        SL_LIST_FIELD(struct sl_ensemble_texts, members),
-        SL_TEXT_FIELD(struct sl_ensemble_texts, rule),
-        SL_LIST_FIELD(struct sl_ensemble_texts, weights),
-        CYAML_FIELD_END,
-};
-
 #define FIELD_NUMBER    SL_TEXT_FIELD
 #define FIELD_BYTES     SL_TEXT_FIELD
 #define FIELD_REAL      SL_TEXT_FIELD
 #define FIELD_FLAG      SL_TEXT_FIELD
 #define FIELD_BACKEND   SL_TEXT_FIELD
 #define FIELD_TUNE      SL_TEXT_FIELD
+#define FIELD_OPTIONALS SL_TEXT_FIELD
+#define FIELD_ANY_SIZE  SL_TEXT_FIELD
 #define FIELD_PRECISION SL_TEXT_FIELD
 #define FIELD_WEIGHTS   SL_TEXT_FIELD
 #define FIELD_PASSES    SL_LIST_FIELD
@@ -102,14 +101,16 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, segment_samples), SL_TEXT_FIELD(struct sl_model_texts, slice_ms),             \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
-                SL_WORDS_FIELD(struct sl_model_texts, device), SL_TEXT_FIELD(struct sl_model_texts, gpu_completions),               \
-                SL_TEXT_FIELD(struct sl_model_texts, gpu_tune), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds),            \
-                SL_TEXT_FIELD(struct sl_model_texts, gpu_results), SL_TEXT_FIELD(struct sl_model_texts, gpu_fallback),             \
-                SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
-                SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
-                SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
-                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
-                SL_TEXT_FIELD(struct sl_model_texts, batching), SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),           \
+                SL_TEXT_FIELD(struct sl_model_texts, load), SL_TEXT_FIELD(struct sl_model_texts, idle_unload_s),                   \
+                SL_TEXT_FIELD(struct sl_model_texts, idle_standby_s), SL_WORDS_FIELD(struct sl_model_texts, device),               \
+                SL_TEXT_FIELD(struct sl_model_texts, gpu_completions), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune),             \
+                SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds), SL_TEXT_FIELD(struct sl_model_texts, gpu_results),         \
+                SL_TEXT_FIELD(struct sl_model_texts, gpu_fallback), SL_TEXT_FIELD(struct sl_model_texts, isolation),               \
+                SL_TEXT_FIELD(struct sl_model_texts, on_crash), SL_TEXT_FIELD(struct sl_model_texts, hang_ms),                     \
+                SL_TEXT_FIELD(struct sl_model_texts, predictions), SL_TEXT_FIELD(struct sl_model_texts, threads),                  \
+                SL_WORDS_FIELD(struct sl_model_texts, fuse), SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                    \
+                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
+                SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_latency_ms),                                                         \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_in_order), SL_LIST_FIELD(struct sl_model_texts, batching_sizes),     \
                 SL_LIST_FIELD(struct sl_model_texts, batching_rows),                                                               \
@@ -119,7 +120,9 @@ const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIEL
 
 const cyaml_schema_field_t sl_model_fields[] = {
         MODEL_FIELDS,
-        SL_MAPPING_FIELD(struct sl_model_texts, ensemble, ensemble_fields),
+        SL_TEXT_FIELD(struct sl_model_texts, name),
+        SL_MAPPING_FIELD(struct sl_model_texts, ensemble, sl_ensemble_fields),
+        SL_MAPPING_FIELD(struct sl_model_texts, task, sl_task_fields),
         CYAML_FIELD_END,
 };
 
@@ -212,6 +215,8 @@ static int apply_list(const struct reading *reading, enum sl_lower_option option
 #define APPLY_FLAG         APPLY_TEXT
 #define APPLY_BACKEND      APPLY_TEXT
 #define APPLY_TUNE         APPLY_TEXT
+#define APPLY_OPTIONALS    APPLY_TEXT
+#define APPLY_ANY_SIZE     APPLY_TEXT
 #define APPLY_PRECISION    APPLY_TEXT
 #define APPLY_WEIGHTS      APPLY_TEXT
 #define APPLY_PASSES(name) apply_list(reading, SL_LOWER_OPTION_##name, texts->name, texts->name##_count, config)
@@ -460,69 +465,25 @@ static int apply_versions(const struct reading *reading, const struct sl_version
         return result;
 }
 
-static int apply_weights(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
+/* In the place of those that the defaults had. */
+static int take_names(const struct reading *reading, const char *key, char *const *names, uint32_t n, struct sl_name_list **list)
 {
-        char wish[SL_WISH_BYTES];
-        float sum = 0;
-
-        if (config->rule != SL_RULE_WEIGHTED_MEAN)
-                return texts->weights_count ? bad(reading, "ensemble.weights", "belong to rule weighted_mean, the rule is %s",
-                                                      sl_rule_name(config->rule))
-                                            : 0;
-        if (texts->weights_count != config->n_members)
-                return bad(reading, "ensemble.weights", "%u weights for %u members", texts->weights_count, config->n_members);
-        for (uint32_t i = 0; i < texts->weights_count; i++) {
-                if (sl_value_weight(texts->weights[i], &config->weights[i], wish) < 0)
-                        return bad(reading, "ensemble.weights", "\"%s\" is %s", texts->weights[i], wish);
-                sum += config->weights[i];
-        }
-        return sum > 0 ? 0 : bad(reading, "ensemble.weights", "all are 0");
+        sl_name_list_release(*list);
+        *list = NULL;
+        if (sl_name_list_new((const char *const *)names, n, list) == 0)
+                return 0;
+        return sl_error_set(reading->error, ENOMEM, "%s: no memory for %u names", key, n);
 }
 
-static int apply_rule(const struct reading *reading, const char *text, struct sl_model_config *config)
-{
-        int rule = text ? sl_rule_find(text) : SL_RULE_MEAN;
-
-        if (rule < 0)
-                return bad(reading, "ensemble.rule",
-                        "\"%s\" is not one of none, mean, weighted_mean, majority_vote, geometric_mean, maximum", text);
-        config->rule = (uint32_t)rule;
-        return 0;
-}
-
-/* NAME or NAME:VERSION. */
-static int member_name(const char *text, char *ret_wish)
-{
-        char name[SL_MODEL_NAME_BYTES_MAX];
-        size_t bytes = strcspn(text, ":");
-        uint64_t version;
-
-        if (strlen(text) >= sizeof(name)) {
-                snprintf(ret_wish, SL_WISH_BYTES, "longer than %zu bytes", sizeof(name) - 1);
-                return -EINVAL;
-        }
-        snprintf(name, sizeof(name), "%.*s", (int)bytes, text);
-        int result = sl_value_name(name, ret_wish);
-        if (result == 0 && text[bytes])
-                result = sl_value_number(text + bytes + 1, 1, INT64_MAX, &version, ret_wish);
-        return result;
-}
-
-static int apply_members(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
+static int apply_name(const struct reading *reading, char *name, struct sl_model_config *config)
 {
         char wish[SL_WISH_BYTES];
 
-        if (texts->members_count < 1 || texts->members_count > SL_MEMBERS_MAX)
-                return bad(
-                        reading, "ensemble.members", "%u members, an ensemble has 1 to %u", texts->members_count, SL_MEMBERS_MAX);
-        for (uint32_t i = 0; i < texts->members_count; i++) {
-                if (member_name(texts->members[i], wish) < 0)
-                        return bad(reading, "ensemble.members", "\"%s\" is %s", texts->members[i], wish);
-                snprintf(config->members[i], sizeof(config->members[i]), "%s", texts->members[i]);
-        }
-        config->n_members = texts->members_count;
-        config->is_ensemble = true;
-        return 0;
+        if (!name)
+                return 0;
+        if (sl_value_model_name(name, wish) < 0)
+                return bad(reading, "name", "\"%s\" is %s", name, wish);
+        return take_names(reading, "name", &name, 1, &config->name);
 }
 
 /* What several GPUs have is a worker on each for every one that there would be on one. */
@@ -530,8 +491,8 @@ static int check_gpus(const struct reading *reading, const struct sl_model_confi
 {
         if (!config->on_gpu || config->instances * config->n_gpus <= SL_WORKERS_MAX)
                 return 0;
-        return bad(reading, "device", "%u workers on each of %u GPUs, a model has at most %u in all", config->instances, config->n_gpus,
-                SL_WORKERS_MAX);
+        return bad(reading, "device", "%u workers on each of %u GPUs, a model has at most %u in all", config->instances,
+                config->n_gpus, SL_WORKERS_MAX);
 }
 
 static int apply_device(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
@@ -564,7 +525,7 @@ static int apply_fuse(const struct reading *reading, const struct sl_model_texts
 
         if (!texts->fuse)
                 return 0;
-        config->n_fuse_names = 0;
+        config->fuse_names = sl_name_list_release(config->fuse_names);
         if (!texts->fuse_count) {
                 config->fuse = SL_SHARING_NEVER;
                 return 0;
@@ -577,26 +538,23 @@ static int apply_fuse(const struct reading *reading, const struct sl_model_texts
                 return bad(reading, "fuse", "%u names, 1 to %u models share workers; or never, auto", texts->fuse_count,
                         SL_FUSE_NAMES_MAX);
         for (uint32_t i = 0; i < texts->fuse_count; i++) {
-                if (member_name(texts->fuse[i], wish) < 0)
+                if (sl_value_model_version(texts->fuse[i], wish) < 0)
                         return bad(reading, "fuse", "\"%s\" is %s", texts->fuse[i], wish);
                 if (sl_value_choice(texts->fuse[i], fuses, 2, &choice, wish) == 0)
                         return bad(reading, "fuse", "\"%s\" stands by itself, not among names", texts->fuse[i]);
-                snprintf(config->fuse_names[i], sizeof(config->fuse_names[i]), "%s", texts->fuse[i]);
         }
         config->fuse = SL_SHARING_AUTO;
-        config->n_fuse_names = texts->fuse_count;
-        return 0;
+        return take_names(reading, "fuse", texts->fuse, texts->fuse_count, &config->fuse_names);
 }
 
-static int apply_ensemble(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
+/* Nothing else of a task's configuration would be heeded. */
+static int apply_task(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
 {
-        int result = texts ? apply_members(reading, texts, config) : 0;
-
-        if (texts && result == 0)
-                result = apply_rule(reading, texts->rule, config);
-        if (texts && result == 0)
-                result = apply_weights(reading, texts, config);
-        return result;
+        if (!texts->task)
+                return 0;
+        if (texts->ensemble)
+                return bad(reading, "task", "a task stands by itself, not beside ensemble");
+        return sl_task_config_new(reading->file, texts->task, &config->task, reading->error);
 }
 
 /* Of defaults it is not known which models have processes. */
@@ -617,6 +575,8 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
         if (result == 0)
                 result = apply_lowering(&reading, texts, config);
         config->batch_given = config->batch_given || texts->batch_max;
+        config->workers_given = config->workers_given || texts->instances || texts->batch_sizes;
+        config->load_given = config->load_given || texts->load;
         if (result == 0)
                 result = apply_batch_sizes(&reading, texts, config);
         if (result == 0)
@@ -634,12 +594,34 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
         if (result == 0)
                 result = apply_device(&reading, texts, config);
         if (result == 0)
-                result = apply_ensemble(&reading, texts->ensemble, config);
+                result = apply_name(&reading, texts->name, config);
+        if (result == 0)
+                result = texts->ensemble ? sl_ensemble_config_apply(file, texts->ensemble, config, error) : 0;
+        if (result == 0)
+                result = apply_task(&reading, texts, config);
         config->unused = find_unused(&reading, texts, config);
         if (result == 0 && !config->is_ensemble && config->segment_samples < config->lowering.batch_max)
                 result = bad(&reading, texts->segment_samples ? "segment_samples" : "batch_max",
                         "segment_samples is %u, which is below batch_max, %u", config->segment_samples, config->lowering.batch_max);
         return result;
+}
+
+void sl_model_config_hold(struct sl_model_config *config)
+{
+        sl_name_list_hold(config->name);
+        sl_name_list_hold(config->fuse_names);
+        sl_name_list_hold(config->members);
+        sl_task_config_hold(config->task);
+        sl_combining_hold(config->combining);
+}
+
+void sl_model_config_deinit(struct sl_model_config *config)
+{
+        config->name = sl_name_list_release(config->name);
+        config->fuse_names = sl_name_list_release(config->fuse_names);
+        config->members = sl_name_list_release(config->members);
+        config->task = sl_task_config_release(config->task);
+        config->combining = sl_combining_release(config->combining);
 }
 
 int sl_model_config_read(
@@ -651,11 +633,14 @@ int sl_model_config_read(
 
         if (result < 0)
                 return result;
+        sl_model_config_hold(&config);
         if (sl_yaml_file_data(file))
                 result = sl_model_config_apply(file, "", sl_yaml_file_data(file), &config, error);
         sl_yaml_file_free(file);
         if (result == 0)
                 *ret_config = config;
+        else
+                sl_model_config_deinit(&config);
         return result;
 }
 

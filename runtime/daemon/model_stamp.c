@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model_stamp.h"
+#include "folder_names.h"
 #include "onnx_files.h"
 
 #include <dirent.h>
@@ -53,12 +54,18 @@ static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
         stamp = mix_options(mix(stamp, numbers, sizeof(numbers)), &config->lowering);
         stamp = mix(stamp, &bytes_max, sizeof(bytes_max));
         stamp = mix(stamp, &config->batching, sizeof(config->batching));
-        for (uint32_t i = 0; i < config->n_members; i++) {
-                stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
+        for (uint32_t i = 0; i < config->n_members; i++)
                 stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));
+        for (uint32_t i = 0; config->members && i < config->members->n; i++)
+                stamp = mix(stamp, config->members->names[i], strlen(config->members->names[i]) + 1);
+        if (config->combining) {
+                size_t bytes;
+                const void *said = sl_combining_bytes(config->combining, &bytes);
+
+                stamp = mix(stamp, said, bytes);
         }
-        for (uint32_t i = 0; i < config->n_fuse_names; i++)
-                stamp = mix(stamp, config->fuse_names[i], strlen(config->fuse_names[i]) + 1);
+        for (uint32_t i = 0; config->fuse_names && i < config->fuse_names->n; i++)
+                stamp = mix(stamp, config->fuse_names->names[i], strlen(config->fuse_names->names[i]) + 1);
         return mix(stamp, config->prepared, config->n_prepared * sizeof(config->prepared[0]));
 }
 
@@ -71,26 +78,46 @@ static uint64_t stamp_of_file(const char *path, const struct stat *file)
         return mix(stamp, &file->st_mtim, sizeof(file->st_mtim));
 }
 
-/* The file of a model, and which of those around it are its own. */
-struct own {
-        const char *name;
-        size_t stem; /* bytes of its name without .onnx */
-        bool shared;
-};
-
-static bool is_own(const struct own *own, const char *name, uint32_t depth)
+/* Beside a model's file @own, but for files of other models. */
+static bool is_own(const char *own, const char *name, uint32_t depth)
 {
         size_t stem;
 
-        if (depth > 1 || strcmp(name, own->name) == 0)
-                return true;
-        return !sl_onnx_file_is(name, &stem) && (!own->shared || strncmp(name, own->name, own->stem) == 0);
+        return depth > 1 || strcmp(name, own) == 0 || !sl_onnx_file_is(name, &stem);
+}
+
+/* 0: there is no such file. */
+static uint64_t stamp_of_name(const char *folder, const char *name)
+{
+        char path[PATH_BYTES];
+        struct stat file;
+
+        if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) || stat(path, &file) < 0 ||
+                !S_ISREG(file.st_mode))
+                return 0;
+        return stamp_of_file(path, &file);
+}
+
+/* Those of a folder of many models whose names begin as that of this one does. */
+static uint64_t stamp_of_beside(const char *folder, const char *own, const struct sl_folder_names *beside)
+{
+        size_t stem = strlen(own);
+        uint32_t files = 0;
+        uint64_t sum = 0;
+
+        (void)sl_onnx_file_is(own, &stem);
+        for (uint32_t i = sl_folder_names_first(beside, own, stem); i < beside->n && files < FILES_MAX; i++, files++) {
+                if (strncmp(beside->names[i], own, stem) != 0)
+                        break;
+                if (is_own(own, beside->names[i], 1))
+                        sum += stamp_of_name(folder, beside->names[i]);
+        }
+        return sum;
 }
 
 /* The sum of its files' stamps, which does not depend on the order in which the file system lists them. */
-static uint64_t stamp_of_folder(const char *folder, const struct own *own, uint32_t depth, uint32_t *files)
+static uint64_t stamp_of_folder(const char *folder, const char *own, uint32_t depth, uint32_t *files)
 {
-        uint32_t depth_max = own->shared ? 1 : DEPTH_MAX;
         DIR *dir = opendir(folder);
         uint64_t sum = 0;
 
@@ -104,7 +131,7 @@ static uint64_t stamp_of_folder(const char *folder, const struct own *own, uint3
                 ++*files;
                 if (S_ISREG(file.st_mode))
                         sum += stamp_of_file(path, &file);
-                else if (S_ISDIR(file.st_mode) && depth < depth_max)
+                else if (S_ISDIR(file.st_mode) && depth < DEPTH_MAX)
                         sum += stamp_of_folder(path, own, depth + 1, files);
         }
         if (dir)
@@ -112,7 +139,7 @@ static uint64_t stamp_of_folder(const char *folder, const struct own *own, uint3
         return sum;
 }
 
-uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path, bool shared)
+uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path, const struct sl_folder_names *beside)
 {
         uint64_t stamp = mix_config(START, config), files_stamp;
         char folder[PATH_BYTES], real[PATH_MAX];
@@ -121,12 +148,9 @@ uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path, 
         if (!path || snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder) || !strrchr(folder, '/'))
                 return stamp;
         const char *file = strrchr(path, '/');
-        struct own own = {.name = file + 1, .stem = strlen(file + 1), .shared = shared};
-
-        (void)sl_onnx_file_is(own.name, &own.stem);
         *strrchr(folder, '/') = 0;
         if (!realpath(folder, real))
                 return mix(stamp, path, strlen(path));
-        files_stamp = stamp_of_folder(real, &own, 1, &files);
+        files_stamp = beside ? stamp_of_beside(real, file + 1, beside) : stamp_of_folder(real, file + 1, 1, &files);
         return mix(mix(mix(stamp, real, strlen(real)), file, strlen(file)), &files_stamp, sizeof(files_stamp));
 }

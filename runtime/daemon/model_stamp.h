@@ -10,12 +10,13 @@
 
 #include "model_config.h"
 
-#include <stdbool.h>
 #include <stdint.h>
+
+struct sl_folder_names;
 
 /*
  * @path: a model file, with a '/'; NULL: an ensemble. Of its folder the first 4096 files are looked at, four levels deep, but for
- * other .onnx files beside it; where the folder is not the model's own (@shared), those beside it whose names begin as its name
- * does, without .onnx.
+ * other .onnx files beside it; where the folder is not the model's own, @beside says what it has, and those count whose names
+ * begin as the model's does, without .onnx. NULL: it is its own.
  */
-uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path, bool shared);
+uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path, const struct sl_folder_names *beside);

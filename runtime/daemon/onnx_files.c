@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "onnx_files.h"
 
+#include "base/utf8.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,11 +114,13 @@ static void list(const char *folder, char *ret_text, size_t bytes)
 {
         struct dirent **entries = NULL;
         int n = scandir(folder, &entries, is_visible, alphasort);
+        char name[81];
         size_t used = (size_t)snprintf(ret_text, bytes, n > 0 ? "it holds" : n ? "it cannot be read" : "it is empty");
 
         for (int i = 0; i < n; i++) {
                 if (i < NAMES_SHOWN && used < bytes)
-                        used += (size_t)snprintf(ret_text + used, bytes - used, "%s %.80s", i ? "," : "", entries[i]->d_name);
+                        used += (size_t)snprintf(ret_text + used, bytes - used, "%s %s", i ? "," : "",
+                                sl_utf8_fit(entries[i]->d_name, name, sizeof(name)));
                 free(entries[i]);
         }
         if (n > NAMES_SHOWN && used < bytes)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "repository.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "repository_scan.h"
+
 #include "base/error.h"
 #include "base/value.h"
-#include "model_stamp.h"
 #include "onnx_files.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,43 +17,6 @@
 #define VERSIONS_MAX 256
 #define PATH_BYTES   4096
 #define TEXT_BYTES   384
-
-/* One served name with what its spec points to. */
-struct served {
-        struct sl_model_spec spec;
-        char name[SL_MODEL_NAME_BYTES_MAX];
-        char *path;
-        char *cause; /* why it is not served; NULL: it is */
-        bool shared; /* the folder of its file is not its own */
-        struct sl_model_config config;
-        const char *members[SL_MEMBERS_MAX];
-};
-
-struct sl_repository_scan {
-        struct served **served;
-        struct sl_model_spec *specs; /* copies, in order */
-        uint32_t n;
-        uint32_t n_unnamed;                      /* models whose file or folder has no name that one can be served under */
-        uint32_t n_triton;                       /* folders with a configuration of Triton's and none of ours */
-        const struct sl_repository_query *query; /* while scanning */
-        sl_repository_report_fn report;
-        void *context;
-};
-
-static void report(const struct sl_repository_scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void report(const struct sl_repository_scan *scan, const char *format, ...)
-{
-        char text[SL_ERROR_TEXT_BYTES];
-        va_list args;
-
-        if (!scan->report)
-                return;
-        va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
-        va_end(args);
-        scan->report(scan->context, text);
-}
 
 uint32_t sl_versions_pick(const struct sl_version_policy *policy, const int64_t *found, uint32_t n_found, int64_t *ret_picked)
 {
@@ -72,134 +32,6 @@ uint32_t sl_versions_pick(const struct sl_version_policy *policy, const int64_t 
                         ret_picked[n++] = found[i];
         }
         return n;
-}
-
-static struct served *served_free(struct served *served)
-{
-        if (served) {
-                free(served->path);
-                free(served->cause);
-        }
-        free(served);
-        return NULL;
-}
-
-static struct served *find_served(const struct sl_repository_scan *scan, const char *name)
-{
-        for (uint32_t i = 0; i < scan->n; i++)
-                if (strcmp(scan->served[i]->name, name) == 0)
-                        return scan->served[i];
-        return NULL;
-}
-
-static int append(struct sl_repository_scan *scan, struct served *served)
-{
-        struct served **grown = reallocarray(scan->served, scan->n + 1ul, sizeof(*grown));
-
-        if (!grown)
-                return -ENOMEM;
-        scan->served = grown;
-        grown[scan->n++] = served;
-        return 0;
-}
-
-/* There is room for all: the configuration was checked. */
-static void fill_workers(struct served *served)
-{
-        const struct sl_model_config *config = &served->config;
-        struct sl_worker_set set = {.n = config->instances};
-        struct sl_error error;
-
-        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
-                set.wishes[i].batch_size = config->batch_sizes[i];
-        if (!config->on_gpu || sl_worker_set_spread(&set, config->gpus, config->n_gpus, &served->spec.workers, &error) < 0)
-                served->spec.workers = set;
-}
-
-static void fill_spec(struct served *served, int64_t version)
-{
-        const struct sl_model_config *config = &served->config;
-
-        for (uint32_t i = 0; i < config->n_members; i++)
-                served->members[i] = config->members[i];
-        served->spec = (struct sl_model_spec){
-                .name = served->name,
-                .version = version,
-                .path = served->path,
-                .stamp = sl_model_stamp(config, served->path, served->shared),
-                .lowering = sl_model_config_lowering(config),
-                .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
-                .threads = config->threads ? config->threads : SL_THREADS_ALL,
-                .warmup_ms = config->warmup_ms,
-                .predictions = (enum sl_predictions)config->predictions,
-                .fuse = (enum sl_sharing)config->fuse,
-                .isolation = (enum sl_isolation)config->isolation,
-                .on_gpu = config->on_gpu,
-                .gpu_words = config->gpu_completions == 1,
-                .gpu_tuning = {config->gpu_tune, config->gpu_tune_seconds * SL_NS_PER_SECOND},
-                .gpu_direct = config->gpu_results == 1,
-                .on_crash = (enum sl_on_crash)config->on_crash,
-                .hang_ms = config->hang_ms,
-                .gpu_falls_back = config->gpu_fallback == 1,
-                .shapes_max = config->shapes_max,
-                .members = config->is_ensemble ? served->members : NULL,
-                .n_members = config->n_members,
-                .rule = config->rule,
-                .weights = config->is_ensemble && config->rule == SL_RULE_WEIGHTED_MEAN ? config->weights : NULL,
-                .segment_samples = config->segment_samples,
-                .batching = config->batching,
-                .slice_ns = config->slice_ms * SL_NS_PER_MS,
-                .samples_max = config->samples_max,
-                .queue_requests = config->queue_requests,
-        };
-        fill_workers(served);
-        served->spec.n_prepared = config->n_prepared;
-        served->spec.prepared_known = config->prepared_known;
-        memcpy(served->spec.prepared, config->prepared, sizeof(config->prepared));
-}
-
-/* @path NULL: an ensemble. */
-static int append_version(struct sl_repository_scan *scan, const char *name, const char *path, bool shared, int64_t version,
-        const struct sl_model_config *config)
-{
-        struct served *served = calloc(1, sizeof(*served));
-
-        if (!served)
-                return -ENOMEM;
-        served->shared = shared;
-        memcpy(served->name, name, strnlen(name, sizeof(served->name) - 1));
-        served->config = *config;
-        served->path = path ? strdup(path) : NULL;
-        fill_spec(served, version);
-        int result = path && !served->path ? -ENOMEM : append(scan, served);
-        if (result < 0)
-                served_free(served);
-        return result;
-}
-
-/* The name is known, and so is the cause why it is not served. */
-static int leave_out(struct sl_repository_scan *scan, const char *name, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
-
-static int leave_out(struct sl_repository_scan *scan, const char *name, const char *format, ...)
-{
-        struct served *served = calloc(1, sizeof(*served));
-        char text[SL_ERROR_TEXT_BYTES];
-        va_list args;
-
-        if (!served)
-                return -ENOMEM;
-        va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
-        va_end(args);
-        report(scan, "%s", text);
-        memcpy(served->name, name, strnlen(name, sizeof(served->name) - 1));
-        served->cause = strdup(text);
-        served->spec = (struct sl_model_spec){.name = served->name, .refused = served->cause};
-        int result = served->cause ? append(scan, served) : -ENOMEM;
-        if (result < 0)
-                served_free(served);
-        return result;
 }
 
 static int compare_versions(const void *a, const void *b)
@@ -306,11 +138,11 @@ static uint32_t find_versions(
                         continue;
                 }
                 if (ret_fault->text[0])
-                        report(scan, "%s", ret_fault->text);
+                        sl_scan_report(scan, "%s", ret_fault->text);
                 print_version_fault(path, &files, ret_fault);
         }
         if (n_left_out)
-                report(scan, "%s: %u versions more than %u: the oldest are left out", folder, n_left_out, VERSIONS_MAX);
+                sl_scan_report(scan, "%s: %u versions more than %u: the oldest are left out", folder, n_left_out, VERSIONS_MAX);
         if (dir)
                 closedir(dir);
         qsort(ret_versions, n, sizeof(*ret_versions), compare_versions);
@@ -333,7 +165,7 @@ static int serve_version(struct sl_repository_scan *scan, const char *folder, co
         file = sl_onnx_files_choose(&files);
         if (snprintf(path, sizeof(path), "%s/%s", within, file ? file : "model.onnx") >= (int)sizeof(path))
                 return -ENAMETOOLONG;
-        return append_version(scan, name, path, false, version ? version : 1, config);
+        return sl_scan_append(scan, name, path, false, version ? version : 1, config);
 }
 
 static bool has_version(const int64_t *found, uint32_t n_found, int64_t version)
@@ -349,7 +181,7 @@ static void report_absent(const struct sl_repository_scan *scan, const char *fol
 {
         for (uint32_t i = 0; policy->kind == SL_VERSIONS_SPECIFIC && i < policy->n_specific; i++)
                 if (!has_version(found, n_found, policy->specific[i]))
-                        report(scan, "%s: version_policy names version %lld, which is not there", folder,
+                        sl_scan_report(scan, "%s: version_policy names version %lld, which is not there", folder,
                                 (long long)policy->specific[i]);
 }
 
@@ -364,12 +196,12 @@ static int serve_without_versions(
                 return serve_version(scan, folder, name, 0, config);
         if (files.n) {
                 sl_onnx_files_print(&files, there, sizeof(there));
-                return leave_out(scan, name,
+                return sl_scan_leave_out(scan, name,
                         "%s: no VERSION/model.onnx, but %s: move each to NAME/1/model.onnx, or serve this folder itself", folder,
                         there);
         }
         sl_onnx_files_hint(folder, "1/model.onnx", there, sizeof(there));
-        return leave_out(scan, name, "%s: no VERSION/model.onnx: %s", folder, there);
+        return sl_scan_leave_out(scan, name, "%s: no VERSION/model.onnx: %s", folder, there);
 }
 
 /* Files beside the folders of versions. */
@@ -378,7 +210,7 @@ static void report_beside(const struct sl_repository_scan *scan, const char *fol
         struct sl_onnx_files files = sl_onnx_files_in(folder);
 
         if (files.n)
-                report(scan, "%s/%s: it lies beside the folders of versions, and is not served: move it into one", folder,
+                sl_scan_report(scan, "%s/%s: it lies beside the folders of versions, and is not served: move it into one", folder,
                         files.first);
 }
 
@@ -391,33 +223,22 @@ static int serve_model(struct sl_repository_scan *scan, const char *folder, cons
         int result = 0;
 
         if (!n_found && fault.text[0])
-                return leave_out(scan, name, "%s", fault.text);
+                return sl_scan_leave_out(scan, name, "%s", fault.text);
         if (!n_found)
                 return serve_without_versions(scan, folder, name, config);
         if (fault.text[0])
-                report(scan, "%s", fault.text);
+                sl_scan_report(scan, "%s", fault.text);
         report_beside(scan, folder);
         report_absent(scan, folder, &config->version_policy, found, n_found);
         if (n == 0)
-                return leave_out(scan, name, "%s: the version policy picks none of its versions", folder);
+                return sl_scan_leave_out(scan, name, "%s: the version policy picks none of its versions", folder);
         for (uint32_t i = 0; n > 1 && result == 0 && i < n; i++) {
-                char versioned[SL_MODEL_NAME_BYTES_MAX];
+                char versioned[SL_MODEL_NAME_BYTES];
 
-                if (snprintf(versioned, sizeof(versioned), "%s:%lld", name, (long long)picked[i]) >= (int)sizeof(versioned))
-                        report(scan, "%s: the name %s:%lld is longer than %zu bytes", folder, name, (long long)picked[i],
-                                sizeof(versioned) - 1);
-                else
-                        result = serve_version(scan, folder, versioned, picked[i], config);
+                snprintf(versioned, sizeof(versioned), "%.*s:%lld", SL_NAME_MAX, name, (long long)picked[i]);
+                result = serve_version(scan, folder, versioned, picked[i], config);
         }
         return result == 0 ? serve_version(scan, folder, name, picked[n - 1], config) : result;
-}
-
-static bool is_wanted(const struct sl_repository_query *query, const char *name)
-{
-        for (uint32_t i = 0; i < query->n_models; i++)
-                if (strcmp(query->models[i], name) == 0)
-                        return true;
-        return query->n_models == 0;
 }
 
 static bool has_triton_config(const char *folder)
@@ -443,71 +264,153 @@ static bool is_model_folder(const char *folder)
 }
 
 /* Order of files and folders is whatever the file system says: both find the other one. */
-static int refuse_twins(struct sl_repository_scan *scan, const char *repository, const char *name)
+static int refuse_twins(struct sl_repository_scan *scan, const char *name)
 {
-        if (find_served(scan, name))
+        if (sl_scan_find(scan, name))
                 return 0;
-        return leave_out(scan, name, "%s: the file %s.onnx and the folder %s are both the model \"%s\": move one of them away",
-                repository, name, name, name);
+        return sl_scan_leave_out(scan, name,
+                "%s: the file %s.onnx and the folder %s are both the model \"%s\": move one of them away",
+                scan->repository, name, name, name);
 }
 
-static bool has_twins(const char *repository, const char *name)
+/* A folder whose configuration has another name for it is not called as the file. Of one that is damaged nobody knows. */
+static bool is_renamed(const struct sl_repository_scan *scan, const char *folder)
+{
+        struct sl_model_config config;
+        char file[PATH_BYTES + 16];
+        bool renamed;
+
+        snprintf(file, sizeof(file), "%s/config.yaml", folder);
+        if (!is_file(file) || sl_model_config_read(file, scan->query->defaults, &config, NULL) < 0)
+                return false;
+        renamed = config.name != NULL;
+        sl_model_config_deinit(&config);
+        return renamed;
+}
+
+static bool has_twins(const struct sl_repository_scan *scan, const char *name)
 {
         char file[PATH_BYTES], folder[PATH_BYTES];
 
-        return snprintf(file, sizeof(file), "%s/%s.onnx", repository, name) < (int)sizeof(file) && is_file(file) &&
-               snprintf(folder, sizeof(folder), "%s/%s", repository, name) < (int)sizeof(folder) && is_model_folder(folder);
+        return snprintf(file, sizeof(file), "%s/%s.onnx", scan->repository, name) < (int)sizeof(file) && is_file(file) &&
+               snprintf(folder, sizeof(folder), "%s/%s", scan->repository, name) < (int)sizeof(folder) && is_model_folder(folder) &&
+               !is_renamed(scan, folder);
 }
 
-/* Return: whether a model may have the name, of which @what says whose it is: "folder", "file without .onnx". */
+/* Of the model @name, and its versions, nothing is served any more. Return: 0, -ENOMEM. */
+static int leave_out_served(struct sl_repository_scan *scan, const char *name, const char *cause)
+{
+        size_t bytes = strlen(name);
+
+        for (uint32_t i = 0; i < scan->n; i++) {
+                struct sl_scanned *served = scan->served[i];
+
+                if (strncmp(served->name, name, bytes) != 0 || (served->name[bytes] && served->name[bytes] != ':'))
+                        continue;
+                int result = sl_scan_refuse(served, cause);
+
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}
+
+/*
+ * A repository that is looked at later has nothing to say of a name that is taken. Within one, as the order of its folders is
+ * whatever the file system says, neither is served. Return: 0, -ENOMEM.
+ */
+static int refuse_namesake(struct sl_repository_scan *scan, const char *path, const struct sl_scanned *there)
+{
+        struct sl_error error;
+
+        if (there->repository != scan->repository) {
+                sl_scan_report(scan, "%s: another repository has a model of this name", path);
+                return 0;
+        }
+        sl_error_set(&error, EEXIST, "%s: two models are called \"%s\", by their folders or the key name: this is one of them",
+                path, there->name);
+        sl_scan_report(scan, "%s", error.text);
+        return leave_out_served(scan, there->name, error.text);
+}
+
+/* Return: whether a model may have the name, of which @what says whose it is: "folder", "name before .onnx". */
 static bool check_name(struct sl_repository_scan *scan, const char *path, const char *name, const char *what)
 {
         char wish[SL_WISH_BYTES];
 
-        if (sl_value_name(name, wish) < 0) {
-                report(scan, "%s: the %s is %s", path, what, wish);
-                scan->n_unnamed++;
-                return false;
-        }
-        if (find_served(scan, name)) {
-                report(scan, "%s: another repository has a model of this name", path);
-                return false;
-        }
-        return true;
+        if (sl_value_model_name(name, wish) == 0)
+                return true;
+        sl_scan_report(scan, "%s: the %s is %s", path, what, wish);
+        scan->n_unnamed++;
+        return false;
 }
 
-/* The folder of a model, in a repository or by itself. */
+/* A model in @folder, with its configuration. */
+static int scan_model(
+        struct sl_repository_scan *scan, const char *folder, const char *own_name, const struct sl_model_config *config)
+{
+        const char *name = config->name ? config->name->names[0] : own_name;
+        const struct sl_scanned *there;
+
+        if (!sl_scan_wants(scan->query, name) || !check_name(scan, folder, name, "folder"))
+                return 0;
+        if (!config->name && has_twins(scan, name))
+                return refuse_twins(scan, name);
+        there = sl_scan_find(scan, name);
+        if (there)
+                return refuse_namesake(scan, folder, there);
+        if (config->task && has_version_folder(folder))
+                return sl_scan_leave_out(scan, name,
+                        "%s: a task has no versions of its own, and there are some: move them to a folder of their model", folder);
+        return config->is_ensemble || config->task ? sl_scan_append(scan, name, NULL, false, 0, config)
+                                                   : serve_model(scan, folder, name, config);
+}
+
+/* The folder of a model, in a repository or by itself. @name: its own. */
 static int scan_folder(struct sl_repository_scan *scan, const char *folder, const char *name)
 {
         struct sl_model_config config = *scan->query->defaults;
         char file[PATH_BYTES + 16];
         struct sl_error error = {""};
+        const struct sl_scanned *there;
         struct stat status;
+        int result;
 
-        if (!check_name(scan, folder, name, "folder"))
-                return 0;
         snprintf(file, sizeof(file), "%s/config.yaml", folder);
-        if (lstat(file, &status) < 0 && errno == ENOENT) /* a link to nothing is no configuration, and not none */
+        if (lstat(file, &status) < 0 && errno == ENOENT) { /* a link to nothing is no configuration, and not none */
+                if (!sl_scan_wants(scan->query, name))
+                        return 0;
                 scan->n_triton += has_triton_config(folder);
-        else if (sl_model_config_read(file, scan->query->defaults, &config, &error) < 0)
-                return leave_out(scan, name, "%s", error.text);
-        return config.is_ensemble ? append_version(scan, name, NULL, false, 0, &config) : serve_model(scan, folder, name, &config);
+                sl_model_config_hold(&config);
+        } else if (sl_model_config_read(file, scan->query->defaults, &config, &error) < 0) {
+                if (!sl_scan_wants(scan->query, name) || !check_name(scan, folder, name, "folder"))
+                        return 0;
+                there = sl_scan_find(scan, name);
+                return there ? refuse_namesake(scan, folder, there) : sl_scan_leave_out(scan, name, "%s", error.text);
+        }
+        result = scan_model(scan, folder, name, &config);
+        sl_model_config_deinit(&config);
+        return result;
 }
 
-/* A file by itself, or in a repository: it is called as the file. */
+/* A file of a folder of several: it is called as the file. */
 static int scan_file(struct sl_repository_scan *scan, const char *path)
 {
         const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
         char name[SL_ONNX_FILE_BYTES], own[PATH_BYTES];
+        const struct sl_scanned *there;
         size_t stem = 0;
 
         (void)sl_onnx_file_is(file, &stem);
         snprintf(name, sizeof(name), "%.*s", (int)stem, file);
         if (snprintf(own, sizeof(own), "%s%s", slash ? "" : "./", path) >= (int)sizeof(own))
                 return -ENAMETOOLONG;
-        if (!is_wanted(scan->query, name) || !check_name(scan, path, name, "name before .onnx"))
+        if (!sl_scan_wants(scan->query, name) || !check_name(scan, path, name, "name before .onnx"))
                 return 0;
-        return append_version(scan, name, own, true, 1, scan->query->defaults);
+        there = sl_scan_find(scan, name);
+        if (there)
+                return refuse_namesake(scan, path, there);
+        return sl_scan_append(scan, name, own, true, 1, scan->query->defaults);
 }
 
 static int scan_entry(struct sl_repository_scan *scan, const char *repository, const char *entry)
@@ -522,11 +425,25 @@ static int scan_entry(struct sl_repository_scan *scan, const char *repository, c
         if (!file && !is_folder(path))
                 return 0;
         snprintf(name, sizeof(name), "%.*s", file ? (int)stem : (int)strlen(entry), entry);
-        if (!is_wanted(scan->query, name))
+        if (!file)
+                return scan_folder(scan, path, name);
+        if (!sl_scan_wants(scan->query, name))
                 return 0;
-        if (has_twins(repository, name))
-                return refuse_twins(scan, repository, name);
-        return file ? scan_file(scan, path) : scan_folder(scan, path, name);
+        return has_twins(scan, name) ? refuse_twins(scan, name) : scan_file(scan, path);
+}
+
+/* A file by itself: what lies beside it may be its own. */
+static int scan_alone(struct sl_repository_scan *scan, const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        char folder[PATH_BYTES];
+
+        snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+        (void)sl_folder_names_read(folder[0] ? folder : "/", &scan->beside); /* it can be served though that cannot be read */
+        int result = scan_file(scan, path);
+
+        sl_folder_names_free(&scan->beside);
+        return result;
 }
 
 /* What @repository says of itself without "." and "..": a folder is called as whoever serves it calls it. */
@@ -570,21 +487,19 @@ static void report_nothing(struct sl_repository_scan *scan, const char *reposito
         char there[TEXT_BYTES];
 
         sl_onnx_files_hint(repository, "NAME/1/model.onnx", there, sizeof(there));
-        report(scan, "%s: no NAME/VERSION/model.onnx and no NAME.onnx: %s", repository, there);
+        sl_scan_report(scan, "%s: no NAME/VERSION/model.onnx and no NAME.onnx: %s", repository, there);
 }
 
 static int scan_folders(struct sl_repository_scan *scan, const char *repository)
 {
         uint32_t n_before = scan->n + scan->n_unnamed;
-        DIR *dir = opendir(repository);
-        int result = 0;
+        int result = sl_folder_names_read(repository, &scan->beside);
 
-        if (!dir)
-                return -errno;
-        for (struct dirent *entry; result == 0 && (entry = readdir(dir));)
-                if (entry->d_name[0] != '.')
-                        result = scan_entry(scan, repository, entry->d_name);
-        closedir(dir);
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < scan->beside.n && result == 0; i++)
+                result = scan_entry(scan, repository, scan->beside.names[i]);
+        sl_folder_names_free(&scan->beside);
         if (scan->n + scan->n_unnamed == n_before && !scan->query->n_models)
                 report_nothing(scan, repository);
         return result;
@@ -596,14 +511,15 @@ static int scan_repository(struct sl_repository_scan *scan, const char *reposito
         size_t stem;
         int result;
 
+        scan->repository = repository;
         if (is_file(repository)) {
                 if (!sl_onnx_file_is(repository, &stem))
                         return sl_error_set(
                                 error, ENOTDIR, "model repository \"%s\": a file, and none that is called NAME.onnx", repository);
-                result = scan_file(scan, repository);
+                result = scan_alone(scan, repository);
         } else if (is_own_folder(repository)) {
                 own_name(repository, name, sizeof(name));
-                result = is_wanted(scan->query, name) ? scan_folder(scan, repository, name) : 0;
+                result = scan_folder(scan, repository, name);
         } else {
                 result = scan_folders(scan, repository);
         }
@@ -612,144 +528,12 @@ static int scan_repository(struct sl_repository_scan *scan, const char *reposito
         return result;
 }
 
-/* "lenet:1" names the model "lenet" when that serves version 1 and no other. */
-static struct served *find_member(const struct sl_repository_scan *scan, const char *name)
-{
-        struct served *served = find_served(scan, name);
-        size_t bytes = strcspn(name, ":");
-        char plain[SL_MODEL_NAME_BYTES_MAX];
-
-        if (served || !name[bytes])
-                return served;
-        snprintf(plain, sizeof(plain), "%.*s", (int)bytes, name);
-        served = find_served(scan, plain);
-        return served && served->path && served->spec.version == atoll(name + bytes + 1) ? served : NULL;
-}
-
-/* A member has to be a model, not an ensemble, that is served. Return: what is wrong with @member; NULL: nothing. */
-static const char *member_fault(const struct served *member)
-{
-        if (!member)
-                return "not served";
-        if (member->cause)
-                return "left out";
-        return member->config.is_ensemble ? "an ensemble" : NULL;
-}
-
-static int check_members(const struct sl_repository_scan *scan, struct served *ensemble)
-{
-        char text[SL_ERROR_TEXT_BYTES];
-
-        for (uint32_t i = 0; i < ensemble->config.n_members; i++) {
-                const char *name = ensemble->config.members[i];
-                const struct served *member = find_member(scan, name);
-                const char *fault = member_fault(member);
-
-                if (!fault) {
-                        ensemble->members[i] = member->name;
-                        continue;
-                }
-                snprintf(text, sizeof(text), "ensemble \"%s\": member \"%s\" is %s", ensemble->name, name, fault);
-                report(scan, "%s", text);
-                ensemble->cause = strdup(text);
-                ensemble->spec = (struct sl_model_spec){.name = ensemble->name, .refused = ensemble->cause};
-                return ensemble->cause ? 0 : -ENOMEM;
-        }
-        return 0;
-}
-
-static int check_ensembles(const struct sl_repository_scan *scan)
-{
-        int result = 0;
-
-        for (uint32_t i = 0; i < scan->n && result == 0; i++)
-                if (scan->served[i]->config.is_ensemble)
-                        result = check_members(scan, scan->served[i]);
-        return result;
-}
-
-/* ---- who shares workers with whom by name ---- */
-
-/* One that is left out may come back. */
-static const char *stranger_fault(const struct served *served)
-{
-        return !served ? "neither never nor auto nor a model that is served" : served->config.is_ensemble ? "an ensemble" : NULL;
-}
-
-/* Of a scan for some models alone nobody can say whether there are others. */
-static const char *find_stranger(const struct sl_repository_scan *scan, const struct served *served)
-{
-        for (uint32_t i = 0; i < served->config.n_fuse_names; i++) {
-                const char *name = served->config.fuse_names[i];
-
-                if (is_wanted(scan->query, name) && stranger_fault(find_member(scan, name)))
-                        return name;
-        }
-        return NULL;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static uint64_t mix_name(uint64_t seed, const char *name)
-{
-        for (size_t i = 0; i <= strlen(name); i++)
-                seed = (seed ^ (unsigned char)name[i]) * 0x100000001b3u; /* FNV-1a */
-        return seed;
-}
-
-/* The same number for the same names in any order, the model's own among them, each once; never 0. */
-static uint64_t circle_of(const struct served *served)
-{
-        const char *names[SL_FUSE_NAMES_MAX + 1] = {served->name};
-        uint32_t n = 1;
-        uint64_t circle = 0xcbf29ce484222325u;
-
-        for (uint32_t i = 0; i < served->config.n_fuse_names; i++)
-                names[n++] = served->config.fuse_names[i];
-        qsort(names, n, sizeof(*names), compare_names);
-        for (uint32_t i = 0; i < n; i++)
-                if (!i || strcmp(names[i], names[i - 1]) != 0)
-                        circle = mix_name(circle, names[i]);
-        return circle | 1;
-}
-
-static int refuse_stranger(const struct sl_repository_scan *scan, struct served *served, const char *stranger)
-{
-        char text[SL_ERROR_TEXT_BYTES];
-
-        snprintf(text, sizeof(text), "model \"%s\": fuse: \"%s\" is %s", served->name, stranger,
-                stranger_fault(find_member(scan, stranger)));
-        report(scan, "%s", text);
-        served->cause = strdup(text);
-        served->spec = (struct sl_model_spec){.name = served->name, .refused = served->cause};
-        return served->cause ? 0 : -ENOMEM;
-}
-
-static int check_fuses(const struct sl_repository_scan *scan)
-{
-        int result = 0;
-
-        for (uint32_t i = 0; i < scan->n && result == 0; i++) {
-                struct served *served = scan->served[i];
-                const char *stranger = served->cause ? NULL : find_stranger(scan, served);
-
-                if (stranger)
-                        result = refuse_stranger(scan, served, stranger);
-                else if (served->config.n_fuse_names && !served->cause)
-                        served->spec.fuse_circle = circle_of(served);
-        }
-        return result;
-}
-
 static int compare_served(const void *a, const void *b)
 {
-        const struct served *left = *(struct served *const *)a, *right = *(struct served *const *)b;
+        const struct sl_scanned *left = *(struct sl_scanned *const *)a, *right = *(struct sl_scanned *const *)b;
 
-        if (left->config.is_ensemble != right->config.is_ensemble)
-                return left->config.is_ensemble ? 1 : -1;
+        if (left->config->is_ensemble != right->config->is_ensemble)
+                return left->config->is_ensemble ? 1 : -1;
         size_t left_bytes = strcspn(left->name, ":"), right_bytes = strcspn(right->name, ":");
         size_t bytes = left_bytes < right_bytes ? left_bytes : right_bytes;
         int order = strncmp(left->name, right->name, bytes);
@@ -759,14 +543,14 @@ static int compare_served(const void *a, const void *b)
         bool left_plain = !left->name[left_bytes], right_plain = !right->name[right_bytes];
         if (left_plain != right_plain)
                 return left_plain ? -1 : 1;
-        return (left->spec.version > right->spec.version) - (left->spec.version < right->spec.version);
+        return (left->spec->version > right->spec->version) - (left->spec->version < right->spec->version);
 }
 
 static int check_wanted(const struct sl_repository_scan *scan, struct sl_error *error)
 {
         for (uint32_t i = 0; i < scan->query->n_models; i++) {
                 const char *name = scan->query->models[i];
-                const struct served *served = find_served(scan, name);
+                const struct sl_scanned *served = sl_scan_find(scan, name);
 
                 if (!served)
                         return sl_error_set(error, ENOENT, "model \"%s\": none of the %u repositories has it", name,
@@ -777,20 +561,101 @@ static int check_wanted(const struct sl_repository_scan *scan, struct sl_error *
         return 0;
 }
 
+/* One that is left out is a name that cannot be served, as any other. */
+static bool is_task(const struct sl_scanned *served)
+{
+        return served->config->task && !served->cause;
+}
+
+static struct sl_task_spec task_spec(const struct sl_scanned *served)
+{
+        const struct sl_task_config *task = served->config->task;
+
+        return (struct sl_task_spec){.name = served->name,
+                .variants = task->variants,
+                .accuracies = task->accuracies,
+                .costs = task->costs,
+                .latencies_ms = task->latencies_ms,
+                .n = task->n,
+                .policy = task->policy};
+}
+
+static struct sl_scanned *find_variant(const struct sl_repository_scan *scan, const char *name)
+{
+        for (uint32_t i = 0; i < scan->n; i++)
+                if (strcmp(scan->served[i]->name, name) == 0)
+                        return is_task(scan->served[i]) || scan->served[i]->cause ? NULL : scan->served[i];
+        return NULL;
+}
+
+/* Of a task's variants the most accurate that there is; NULL: there is none, or all are loaded at the start. */
+static struct sl_scanned *most_accurate(const struct sl_repository_scan *scan, const struct sl_task_config *task)
+{
+        struct sl_scanned *best = NULL;
+        double accuracy = -1;
+
+        for (uint32_t i = 0; i < task->n && task->load == SL_TASK_LOAD_ACCURATE; i++) {
+                struct sl_scanned *variant = find_variant(scan, task->variants[i]);
+
+                if (!variant || task->accuracies[i] <= accuracy)
+                        continue;
+                best = variant;
+                accuracy = task->accuracies[i];
+        }
+        return best;
+}
+
+/* The variants whose own configuration does not say when they are loaded: those that one task has at the start, or the others. */
+static void mark_variants(struct sl_repository_scan *scan, bool at_start)
+{
+        for (uint32_t i = 0; i < scan->n; i++) {
+                const struct sl_task_config *task = is_task(scan->served[i]) ? scan->served[i]->config->task : NULL;
+                const struct sl_scanned *first = task ? most_accurate(scan, task) : NULL;
+
+                for (uint32_t v = 0; task && v < task->n; v++) {
+                        struct sl_scanned *variant = find_variant(scan, task->variants[v]);
+
+                        if (variant && variant->spec->path && !variant->config->load_given && (!first || variant == first) == at_start)
+                                variant->spec->on_request = variant->spec->plan_first = !at_start;
+                }
+        }
+}
+
+/* What any task has at the start is there for all. */
+static void relate_variants(struct sl_repository_scan *scan)
+{
+        mark_variants(scan, false);
+        mark_variants(scan, true);
+}
+
 static int finish(struct sl_repository_scan *scan, struct sl_error *error)
 {
-        if (check_fuses(scan) < 0 || check_ensembles(scan) < 0)
+        if (sl_scan_relate(scan) < 0)
                 return sl_error_set(error, ENOMEM, "model repository: out of memory");
         int result = check_wanted(scan, error);
         if (result < 0)
                 return result;
         if (scan->n)
-                qsort(scan->served, scan->n, sizeof(struct served *), compare_served);
+                qsort(scan->served, scan->n, sizeof(struct sl_scanned *), compare_served);
+        relate_variants(scan);
         scan->specs = calloc(scan->n + 1ul, sizeof(*scan->specs));
-        if (!scan->specs)
+        scan->tasks = calloc(scan->n + 1ul, sizeof(*scan->tasks));
+        if (!scan->specs || !scan->tasks)
                 return sl_error_set(error, ENOMEM, "model repository: out of memory");
-        for (uint32_t i = 0; i < scan->n; i++)
-                scan->specs[i] = scan->served[i]->spec;
+        for (uint32_t i = 0; i < scan->n; i++) {
+                struct sl_scanned *served = scan->served[i];
+                struct sl_model_spec *copy = &scan->specs[scan->n_specs];
+
+                if (is_task(served)) {
+                        scan->tasks[scan->n_tasks++] = task_spec(served);
+                        continue;
+                }
+                *copy = *served->spec;
+                free(served->spec);
+                served->spec = copy;
+                served->is_copied = true;
+                scan->n_specs++;
+        }
         return 0;
 }
 
@@ -802,7 +667,9 @@ int sl_repository_scan(const struct sl_repository_query *query, sl_repository_re
 
         if (!scan)
                 return sl_error_set(error, ENOMEM, "model repository: out of memory");
-        *scan = (struct sl_repository_scan){.query = query, .report = report_fn, .context = context};
+        scan->query = query;
+        scan->report = report_fn;
+        scan->context = context;
         for (uint32_t i = 0; result == 0 && i < query->n_repositories; i++)
                 result = scan_repository(scan, query->repositories[i], error);
         if (result == 0)
@@ -820,22 +687,36 @@ struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *sc
         if (!scan)
                 return NULL;
         for (uint32_t i = 0; i < scan->n; i++)
-                served_free(scan->served[i]);
+                sl_scanned_free(scan->served[i]);
+        while (scan->configs) {
+                struct sl_scanned_config *config = scan->configs;
+
+                scan->configs = config->next;
+                sl_model_config_deinit(&config->config);
+                free(config);
+        }
         free(scan->served);
         free(scan->specs);
+        free(scan->tasks);
         free(scan);
         return NULL;
 }
 
 struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n)
 {
-        *ret_n = scan->n;
+        *ret_n = scan->n_specs;
         return scan->specs;
+}
+
+const struct sl_task_spec *sl_repository_tasks(const struct sl_repository_scan *scan, uint32_t *ret_n)
+{
+        *ret_n = scan->n_tasks;
+        return scan->tasks;
 }
 
 const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *scan, const char *name)
 {
-        for (uint32_t i = 0; i < scan->n; i++)
+        for (uint32_t i = 0; i < scan->n_specs; i++)
                 if (strcmp(scan->specs[i].name, name) == 0)
                         return &scan->specs[i];
         return NULL;
@@ -843,16 +724,16 @@ const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *
 
 void sl_repository_tell_unused(const struct sl_repository_scan *scan, sl_repository_report_fn tell, void *context)
 {
-        char text[SL_ERROR_TEXT_BYTES];
+        struct sl_error error;
 
         for (uint32_t i = 0; i < scan->n; i++) {
-                const struct served *served = scan->served[i];
+                const struct sl_scanned *served = scan->served[i];
 
-                if (!served->config.unused || served->cause)
+                if (!served->config->unused || served->cause)
                         continue;
-                snprintf(text, sizeof(text), "model \"%s\": %s is for workers that are processes: isolation: process, or a GPU's",
-                        served->name, served->config.unused);
-                tell(context, text);
+                sl_error_set(&error, EINVAL, "model \"%s\": %s is for workers that are processes: isolation: process, or a GPU's",
+                        served->name, served->config->unused);
+                tell(context, error.text);
         }
 }
 

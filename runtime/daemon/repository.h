@@ -5,6 +5,8 @@
  *     REPOSITORY/NAME/VERSION/model.onnx       VERSION: a number from 1
  *     REPOSITORY/NAME/config.yaml              optional, see model_config.h; with members it is an ensemble and has no versions
  *
+ * With `task` it is neither: a name that clients open, and that is no model of its own.
+ *
  * and what else is plain (onnx_files.h). A version, or a folder NAME without versions, may have a single .onnx file of another
  * name. NAME.onnx in the repository is a model without a configuration, and its version is 1. In the place of a repository may
  * stand such a file, or the folder of one model: folders of versions lie in it, and none of another model. What is not plain is
@@ -21,6 +23,7 @@
 
 #include "model_config.h"
 #include "spec.h"
+#include "task_spec.h"
 
 #include <stdint.h>
 
@@ -55,6 +58,9 @@ struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *sc
 
 /* Sorted: models by name and version, then ensembles by name. Owned by the scan; their workers may be changed. */
 struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n);
+
+/* Sorted by name. Owned by the scan. */
+const struct sl_task_spec *sl_repository_tasks(const struct sl_repository_scan *scan, uint32_t *ret_n);
 
 /* NULL: there is none of that name. */
 const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *scan, const char *name);

@@ -15,7 +15,7 @@ static int parse_ranges(const char *text, cpu_set_t *cores, struct sl_error *err
         char copy[TEXT_BYTES], wish[SL_WISH_BYTES], *rest = copy, *range;
 
         if (strlen(text) >= sizeof(copy))
-                return sl_error_set(error, EINVAL, "device \"%.40s...\": a name of more than %d bytes", text, TEXT_BYTES - 1);
+                return sl_error_set(error, EINVAL, "device \"%s\": a name of more than %d bytes", text, TEXT_BYTES - 1);
         strcpy(copy, text);
         CPU_ZERO(cores);
         while ((range = strsep(&rest, "+")))
@@ -50,7 +50,7 @@ static int find_name(const char *text, const cpu_set_t *allowed, struct sl_devic
         if (print_name(let) == 0)
                 return 0;
         if (!CPU_EQUAL(&let->cores, allowed))
-                return sl_error_set(error, EINVAL, "device \"%.40s\": a name of more than %zu bytes", text, sizeof(let->name) - 1);
+                return sl_error_set(error, EINVAL, "device \"%s\": a name of more than %zu bytes", text, sizeof(let->name) - 1);
         strcpy(let->name, "cpu");
         return 0;
 }
@@ -59,7 +59,8 @@ static int check_allowed(const char *text, const cpu_set_t *cores, const cpu_set
 {
         for (int core = 0; core < CPU_SETSIZE; core++)
                 if (CPU_ISSET(core, cores) && !CPU_ISSET(core, allowed))
-                        return sl_error_set(error, EINVAL, "device \"%.40s\": core %d is not among those that may be used", text, core);
+                        return sl_error_set(
+                                error, EINVAL, "device \"%s\": core %d is not among those that may be used", text, core);
         return 0;
 }
 
@@ -77,7 +78,7 @@ int sl_device_let_parse(const char *text, const cpu_set_t *allowed, struct sl_de
         else if (strncmp(text, "cpu:", 4) == 0)
                 r = parse_ranges(text + 4, &let.cores, error);
         else
-                return sl_error_set(error, EINVAL, "device \"%.40s\": not cpu, cpu:CORE or cpu:CORE-CORE+CORE", text);
+                return sl_error_set(error, EINVAL, "device \"%s\": not cpu, cpu:CORE or cpu:CORE-CORE+CORE", text);
         r = r < 0 ? r : check_allowed(text, &let.cores, allowed, error);
         r = r < 0 ? r : find_name(text, allowed, &let, error);
         if (r < 0)

@@ -20,10 +20,10 @@ static int parse_percent(const char *whole, char *text, uint32_t *ret_percent, s
         uint64_t percent;
 
         if (!length || text[length - 1] != '%')
-                return sl_error_set(error, EINVAL, "device \"%.40s\": a let is gpu:NUMBER/PERCENT%%, as gpu:0/50%%", whole);
+                return sl_error_set(error, EINVAL, "device \"%s\": a let is gpu:NUMBER/PERCENT%%, as gpu:0/50%%", whole);
         text[length - 1] = '\0';
         if (sl_value_number(text, 1, 100, &percent, wish) < 0)
-                return sl_error_set(error, EINVAL, "device \"%.40s\": its percentage \"%.20s\" is %s", whole, text, wish);
+                return sl_error_set(error, EINVAL, "device \"%s\": its percentage \"%s\" is %s", whole, text, wish);
         *ret_percent = (uint32_t)percent;
         return 0;
 }
@@ -46,12 +46,12 @@ static int parse(const char *text, bool may_be_each, struct sl_gpu_let *ret_let,
         uint64_t gpu = SL_GPU_EACH;
 
         if (strncmp(text, "gpu:", 4) != 0 || strlen(text) >= sizeof(copy))
-                return sl_error_set(error, EINVAL, "device \"%.40s\": not gpu:NUMBER or gpu:NUMBER/PERCENT%%%s", text,
+                return sl_error_set(error, EINVAL, "device \"%s\": not gpu:NUMBER or gpu:NUMBER/PERCENT%%%s", text,
                         may_be_each ? ", or gpu:* for all" : "");
         strcpy(copy, text + 4);
         number = strsep(&percents, "/");
         if (!(may_be_each && strcmp(number, "*") == 0) && sl_value_number(number, 0, SL_GPUS_MAX - 1, &gpu, wish) < 0)
-                return sl_error_set(error, EINVAL, "device \"%.40s\": its number \"%.20s\" is %s", text, number, wish);
+                return sl_error_set(error, EINVAL, "device \"%s\": its number \"%s\" is %s", text, number, wish);
         if (percents && parse_percent(text, percents, &percent, error) < 0)
                 return -EINVAL;
         *ret_let = sl_gpu_let_of((uint32_t)gpu, percent);

@@ -78,7 +78,7 @@ void sl_check_cpus(const struct sl_host *host, struct sl_finding *finding)
         else
                 sl_change(finding, "a machine with two processors or more");
         sl_gain(finding,
-                "dispatcher, workers and clients take turns on one processor, and nobody spins: each request wakes sleepers");
+                "dispatcher, workers and clients take turns on one processor, and no thread spins: each request wakes sleepers");
 }
 
 void sl_check_cpu_quota(const struct sl_host *host, struct sl_finding *finding)
@@ -235,7 +235,7 @@ void sl_check_numa(const struct sl_host *host, struct sl_finding *finding)
                 sl_found_too(finding, ", kernel.numa_balancing is on");
                 sl_change(finding, "sysctl -w kernel.numa_balancing=0");
                 sl_gain(finding,
-                        "the kernel no longer unmaps pages to see who uses them, which threads that are pinned only pay for");
+                        "the kernel no longer unmaps pages to see which threads use them, which pinned threads only pay for");
         }
 }
 

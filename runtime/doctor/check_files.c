@@ -60,7 +60,7 @@ void sl_check_socket_folder(const struct sl_host *host, struct sl_finding *findi
         static const char *const texts[] = {[FOLDER_USABLE] = "%s",
                 [FOLDER_TO_BE_MADE] = "%s, which the runtime makes",
                 [FOLDER_CLOSED] = "%s is not there, or this user may not make files in it",
-                [FOLDER_NOT_KNOWN] = "%s; who may make files in it, only the host itself can tell"};
+                [FOLDER_NOT_KNOWN] = "%s; only the host itself can tell which users may make files in it"};
         enum folder_state state = *host->socket_folder ? look_at_folder(host, host->socket_folder, 0) : FOLDER_CLOSED;
 
         sl_found(finding,
@@ -113,7 +113,7 @@ static void look_at_cache(const struct sl_host *host, const char *folder, uint32
         if (state == FOLDER_CLOSED || (state == FOLDER_USABLE && !is_private(path))) {
                 finding->verdict = SL_VERDICT_BETTER;
                 sl_found_too(finding, state == FOLDER_CLOSED ? " is not there, or this user may not make files in it"
-                                                             : " is somebody else's, or others may write to it");
+                                                             : " belongs to another user, or others may write to it");
                 sl_change(finding, "CacheDirectory=starling of the unit; chown and chmod 0700; or another cache.directory");
                 sl_gain(finding, "plans are kept: else each start compiles all models again");
         } else if (state == FOLDER_USABLE) {
@@ -184,7 +184,7 @@ static uint32_t list_left_behind(DIR *folder, struct sl_finding *finding)
                 if (!is_left_behind(dirfd(folder), entry->d_name))
                         continue;
                 if (n++ == 0)
-                        sl_found(finding, SL_VERDICT_BETTER, "nobody holds");
+                        sl_found(finding, SL_VERDICT_BETTER, "no process holds");
                 sl_found_too(finding, "%s " SHM "/%s", n > 1 ? "," : "", entry->d_name);
         }
         return n;

@@ -122,7 +122,7 @@ static void compare_memory(const struct sl_host *host, const struct sl_memory_ro
         }
         finding->verdict = SL_VERDICT_WRONG;
         sl_change(finding, "limits.memory_max: %.0f MiB, or more memory for the control group (memory.max, --memory)", MIB(usable));
-        sl_gain(finding, "the runtime refuses what does not fit, before the kernel kills somebody for it");
+        sl_gain(finding, "the runtime refuses what does not fit, before the kernel kills a process for it");
 }
 
 void sl_check_memory(const struct sl_host *host, struct sl_finding *finding)

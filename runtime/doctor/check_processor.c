@@ -182,5 +182,5 @@ void sl_check_idle_states(const struct sl_host *host, struct sl_finding *finding
         if (us <= LATENCY_US)
                 return;
         sl_change(finding, "cpupower idle-set -D %d, or a program that holds /dev/cpu_dma_latency at %d", LATENCY_US, LATENCY_US);
-        sl_gain(finding, "who is woken starts up to %llu us sooner; costs power", (unsigned long long)us);
+        sl_gain(finding, "a thread that is woken starts up to %llu us sooner; costs power", (unsigned long long)us);
 }

@@ -125,7 +125,8 @@ static int stack(struct sl_control *control, uint32_t output, const struct sl_te
         struct sl_tensor *tensor = &control->outputs[output];
 
         if (row->shape.rank >= SL_RANK_MAX)
-                return refuse(error, EINVAL, "an output that grows has too high a rank");
+                return sl_error_set(
+                        error, EINVAL, "the rows of an output that grows have rank %d, the highest, already", SL_RANK_MAX);
         axis += axis < 0 ? (int64_t)row->shape.rank + 1 : 0;
         if (axis < 0 || axis > row->shape.rank)
                 return refuse(error, EINVAL, "an axis in scan_output_axes is outside the output's rank");
@@ -273,7 +274,7 @@ int sl_graph_infer_control(struct sl_graph *graph, uint32_t index, struct sl_err
         result = sl_control_infer(&control, error);
         for (uint32_t i = 0; i < node->n_outputs && result == 0; i++) {
                 if (sl_graph_least_bytes(&control.outputs[i]) == UINT64_MAX)
-                        result = sl_error_set(error, EOVERFLOW, "output %u is too large", i);
+                        result = sl_error_set(error, EOVERFLOW, "output %u has more bytes than 64 bits count", i);
                 else if (node->outputs[i] != SL_VALUE_NONE)
                         graph->values[node->outputs[i]].tensor = control.outputs[i];
         }

@@ -69,12 +69,28 @@ static int name_values(struct sl_exporter *e)
         return 0;
 }
 
+/* Elements of fewer than 8 bits lie several in a byte, the first one in the lowest bits. */
+static int pack_bits(struct sl_exporter *e, uint32_t dtype, const void **data, size_t *bytes)
+{
+        uint32_t bits = sl_dtype_bits(dtype), each = 8 / bits;
+        size_t n_packed = *bytes / each + (*bytes % each != 0);
+        uint8_t *packed = sl_export_alloc(e, n_packed);
+
+        if (!packed)
+                return -ENOMEM;
+        for (size_t i = 0; i < *bytes; i++)
+                packed[i / each] |= (uint8_t)((((const uint8_t *)*data)[i] & ((1u << bits) - 1)) << (i % each * bits));
+        *data = packed;
+        *bytes = n_packed;
+        return 0;
+}
+
 int sl_export_initializer(
         struct sl_exporter *e, char *name, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data, size_t bytes)
 {
         Onnx__TensorProto *tensor = sl_export_alloc(e, sizeof(*tensor));
 
-        if (!tensor)
+        if (!tensor || (sl_dtype_bits(dtype) < 8 && pack_bits(e, dtype, &data, &bytes) < 0))
                 return -ENOMEM;
         if (e->out.n_initializer == e->initializers_room) {
                 size_t room = e->initializers_room ? 2 * e->initializers_room : 64;
@@ -302,6 +318,8 @@ int sl_export_onnx(struct sl_graph *graph, const struct sl_export_property *prop
 
         if (sl_graph_has_bodies(graph))
                 return sl_error_set(error, ENOTSUP, "a graph with an If, a Loop or a Scan is not written");
+        if (graph->labels)
+                return sl_error_set(error, ENOTSUP, "\"%s\" has strings: such a graph is not written", graph->labels->port);
         r = write_graph(&e);
         r = r < 0 ? r : pack_model(&e, properties, n_properties, &file, &bytes);
         r = r < 0 ? r : read_back(graph, file, bytes, error);

@@ -470,3 +470,12 @@ int sl_graph_set_ports(
         graph->n_outputs = n_outputs;
         return 0;
 }
+
+const char *sl_graph_labels_of(const struct sl_graph *graph, const char *port)
+{
+        const struct sl_graph_labels *labels = graph->labels;
+
+        while (labels && strcmp(labels->port, port))
+                labels = labels->next;
+        return labels ? labels->text : "";
+}

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct sl_data_folders;
 struct sl_error;
 
 #define SL_VALUE_NONE UINT32_MAX
@@ -27,6 +28,8 @@ struct sl_value {
         struct sl_tensor tensor;
         struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open;
                                     rank 0: nothing */
+        const char *const *symbols; /* [rank], of an input of a graph of any size: under which name a request says a dimension; NULL
+                                       where that is known. The arena's. NULL: all are */
         const void *data; /* of a constant, or of an input that a request may leave out: PLAIN layout, little-endian; in the graph's
                              arena, or in a mapped file, at any address there: who reads elements asks sl_graph_constant() */
         uint64_t data_bytes;
@@ -49,6 +52,18 @@ struct sl_graph_property {
         const char *key, *value;
 };
 
+/* A constant that a request could give instead. */
+struct sl_graph_optional {
+        const char *name;
+        struct sl_tensor tensor;
+};
+
+/* What the numbers of an output stand for: words of its elements where they are integers, else of its last dimension. */
+struct sl_graph_labels {
+        const char *port, *text; /* its name; the labels as one text (base/labels.h) */
+        const struct sl_graph_labels *next;
+};
+
 struct sl_graph {
         const char *name; /* never NULL, the arena's */
         int64_t opset, ir_version;
@@ -58,7 +73,10 @@ struct sl_graph {
         uint32_t *inputs; /* values that a request brings (initializers with a graph input are constants, or come last) */
         uint32_t *outputs;
         uint32_t n_properties;
+        uint32_t n_optionals;
+        struct sl_graph_optional *optionals;  /* constants that the file lists as inputs, where limits ask for their names */
         struct sl_graph_property *properties; /* what the file says of itself under keys that begin with "starling." */
+        const struct sl_graph_labels *labels; /* of inputs and outputs that have some */
         struct sl_graph_arena *arena;         /* everything above, and constants; freed at once */
         struct sl_graph_index *index;         /* makers and users; NULL: none */
 };
@@ -71,7 +89,11 @@ struct sl_graph_limits {
         uint32_t values;         /* default 200,000 */
         uint64_t tensor_bytes;   /* of any one tensor; default 4 GiB */
         bool sizes_known;        /* a size of a name that no input has is an error; default false: it is another model's */
-        bool optional_inputs;    /* an initializer that is an input too is one, which has data; default false: it is a constant */
+        bool sizes_unknown;   /* an open dimension without a size, the first ones too, has any; default false: batch, or refused */
+        bool any_size;        /* those as well, and a node that is read by sizes which are not known is refused; default false */
+        bool optional_inputs; /* an initializer that is an input too is one, which has data; default false: it is a constant */
+        bool names_optionals; /* such constants are in `optionals`, if a model may have so many ports; default false */
+        const struct sl_data_folders *data_folders; /* of external data of a file that is named by its path; default NULL */
 };
 extern const struct sl_graph_limits sl_graph_limits_default;
 
@@ -117,6 +139,9 @@ struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_node
 
 /* Some live node is an If, a Loop or a Scan. Whoever takes the nodes cannot move their bodies. */
 bool sl_graph_has_bodies(const struct sl_graph *graph);
+
+/* The labels of an input or output, "" of one that has none. */
+const char *sl_graph_labels_of(const struct sl_graph *graph, const char *port);
 
 /* The same graph with the same indices; constants and names are shared with @graph, which must outlive the copy. -ENOMEM. */
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph);

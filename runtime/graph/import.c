@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stages of an import, in order: look at the bytes, parse them, collect the names, order the nodes, bring each into canonical
- * form, settle what depends on the batch, check. One owner thread; nothing outlives the call but the graph.
+ * The stages of an import, in order: look at the bytes, parse them, replace calls of the model's own functions, collect the names,
+ * order the nodes, bring each into canonical form, settle what depends on the batch, check. One owner thread; nothing outlives the
+ * call but the graph.
  */
 #include "import.h"
 
@@ -20,8 +21,6 @@
 #define PROPERTY_PREFIX "starling."
 #define PROPERTY_BYTES  2048
 #define PROPERTIES_MAX  32
-#define OPSET_MIN       1
-#define OPSET_MAX       23
 
 /* Messages beside the nodes: attributes, tensors, dimensions. A real model has about ten for each node. */
 #define MESSAGES_PER_NODE 64
@@ -47,12 +46,12 @@ static int find_opset(struct sl_importer *im)
         }
         /* A file of nothing but trees may import ai.onnx.ml alone. */
         if (!im->graph->opset && n_others && n_others == model->n_opset_import)
-                im->graph->opset = OPSET_MAX;
+                im->graph->opset = SL_IMPORT_OPSET_MAX;
         if (!im->graph->opset)
                 return sl_error_set(im->error, ENOTSUP, "the model imports no opset of domain ai.onnx");
-        if (im->graph->opset < OPSET_MIN || im->graph->opset > OPSET_MAX)
+        if (im->graph->opset < SL_IMPORT_OPSET_MIN || im->graph->opset > SL_IMPORT_OPSET_MAX)
                 return sl_error_set(im->error, ENOTSUP, "opset %" PRId64 " of domain ai.onnx, supported are %d to %d",
-                        im->graph->opset, OPSET_MIN, OPSET_MAX);
+                        im->graph->opset, SL_IMPORT_OPSET_MIN, SL_IMPORT_OPSET_MAX);
         return 0;
 }
 
@@ -62,12 +61,6 @@ static int check_model(struct sl_importer *im)
 
         if (!model->graph)
                 return sl_error_set(im->error, EBADMSG, "the model has no graph");
-        if (model->n_functions)
-                return sl_error_set(
-                        im->error, ENOTSUP, "the model defines %zu functions, which are not supported", model->n_functions);
-        if (model->graph->n_sparse_initializer)
-                return sl_error_set(im->error, ENOTSUP, "the graph has %zu sparse tensors, which are not supported",
-                        model->graph->n_sparse_initializer);
         im->graph->ir_version = model->ir_version;
         if (sl_graph_rename(im->graph, model->graph->name) < 0)
                 return sl_error_set(im->error, ENOMEM, "no memory for the name of the graph");
@@ -77,7 +70,7 @@ static int check_model(struct sl_importer *im)
 static int count_names(struct sl_importer *im, uint32_t *ret_count)
 {
         const Onnx__GraphProto *proto = im->proto;
-        uint64_t count = proto->n_initializer + proto->n_input;
+        uint64_t count = proto->n_initializer + proto->n_sparse_initializer + proto->n_input;
 
         for (size_t i = 0; i < proto->n_node; i++)
                 count += proto->node[i]->n_output;
@@ -98,6 +91,26 @@ static void add_inputs(struct sl_importer *im, struct sl_symbols *initializers)
                 if (!sl_symbols_find(initializers, name))
                         sl_symbols_add(&im->symbols, name, SL_SYMBOL_NO_NODE);
         }
+}
+
+static const char *name_of_sparse(const Onnx__SparseTensorProto *proto)
+{
+        return proto->values && proto->values->name ? proto->values->name : "";
+}
+
+/* No input may have one for a default: its name would be there twice. */
+static int add_sparse(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->proto;
+
+        for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+                const char *name = name_of_sparse(proto->sparse_initializer[i]);
+
+                if (!*name)
+                        return sl_error_set(im->error, EBADMSG, "sparse initializer %zu has no name", i);
+                sl_symbols_add(&im->symbols, name, SL_SYMBOL_NO_NODE);
+        }
+        return 0;
 }
 
 static void add_outputs(struct sl_importer *im)
@@ -132,6 +145,9 @@ static int collect_names(struct sl_importer *im)
         struct sl_symbols initializers = im->symbols;
 
         add_inputs(im, &initializers);
+        result = add_sparse(im);
+        if (result < 0)
+                return result;
         add_outputs(im);
         return sl_symbols_sort(&im->symbols, im->error);
 }
@@ -146,6 +162,11 @@ static int import_initializers(struct sl_importer *im)
                 struct sl_symbol *symbol = sl_symbols_find(&im->symbols, tensor->name);
 
                 result = sl_import_tensor(im, tensor, tensor->name, &symbol->value);
+        }
+        for (size_t i = 0; i < proto->n_sparse_initializer && result == 0; i++) {
+                const char *name = name_of_sparse(proto->sparse_initializer[i]);
+
+                result = sl_import_sparse(im, proto->sparse_initializer[i], name, &sl_symbols_find(&im->symbols, name)->value);
         }
         return result;
 }
@@ -217,6 +238,8 @@ static int import_graph(struct sl_importer *im)
         int result = check_model(im);
 
         if (result == 0)
+                result = sl_import_functions(im);
+        if (result == 0)
                 result = sl_import_check_operators(im);
         if (result == 0)
                 result = import_properties(im);
@@ -249,8 +272,12 @@ static int parse(struct sl_importer *im)
 static int import_bytes(const struct sl_import_file *file, struct sl_external_files *external, const struct sl_graph_limits *limits,
         const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
+        struct sl_vocabularies vocabularies = {0};
+        struct sl_sequences sequences = {0};
         struct sl_error own = {0};
         struct sl_importer im = {
+                .sequences = &sequences,
+                .vocabularies = &vocabularies,
                 .file = *file,
                 .limits = limits ? limits : &sl_graph_limits_default,
                 .sizes = sizes,
@@ -261,11 +288,17 @@ static int import_bytes(const struct sl_import_file *file, struct sl_external_fi
 
         im.error->text[0] = 0;
         result = sl_graph_new(&im.graph);
+        vocabularies.graph = im.graph;
         if (result == 0)
                 result = parse(&im);
         if (result == 0)
                 result = import_graph(&im);
+        if (result == -EBADMSG && (im.limits->sizes_unknown || im.limits->any_size) && !im.contradicts)
+                result = -ENOTSUP;
         sl_symbols_deinit(&im.symbols);
+        sl_function_opsets_deinit(&im.function_opsets);
+        sl_sequences_deinit(&sequences);
+        sl_vocabularies_deinit(&vocabularies);
         sl_wire_free_model(im.model);
         if (result < 0) {
                 sl_graph_free(im.graph);
@@ -352,7 +385,7 @@ int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits,
 
         if (result < 0)
                 return result;
-        sl_model_file_use_folder(&file);
+        sl_model_file_use_folder(&file, (limits ? limits : &sl_graph_limits_default)->data_folders);
         result = sl_import_onnx_file(&file, limits, sizes, ret_graph, error);
         sl_model_file_close(&file);
         return result;

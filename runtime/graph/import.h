@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ONNX file -> graph, opsets 1 to 23, in canonical form (kernels/op.h). Hostile input is expected: every length is checked
+ * ONNX file -> graph, opsets 1 to 28, in canonical form (kernels/op.h). Hostile input is expected: every length is checked
  * against the file and the limits before memory is taken. Runs in the compiler's child process and in tools.
  */
 #pragma once
@@ -20,7 +20,8 @@ struct sl_model_file;
  * that the file does not have are ignored, unless the limits say otherwise.
  *
  * Return: 0, or with a text that names the node or tensor, the value and the limit:
- *   -EBADMSG  not an ONNX file, truncated, or a field contradicts another (wrong sizes, cycles, missing values)
+ *   -EBADMSG  not an ONNX file, truncated, or a field contradicts another (wrong sizes, cycles, missing values); with unknown sizes
+ *             (struct sl_graph_limits) what holds for all of them, and nothing else
  *   -ENOTSUP  an operator, type, domain or opset that Starling lacks: names operator, domain, opset and node; or an open dimension
  *             without a size, of what it lacks or of an input
  *   -ERANGE   the sizes of @sizes do not suit the file, or the limits: others may

@@ -8,16 +8,6 @@
 #include "control.h"
 #include "graph.h"
 
-/* Dimensions that nobody knows and an inference that cannot do without them differ from a wrong graph. */
-static bool any_unknown(const struct sl_node_desc *desc)
-{
-        for (uint32_t i = 0; i < desc->n_inputs; i++)
-                for (uint32_t d = 0; d < desc->inputs[i].shape.rank; d++)
-                        if (desc->inputs[i].shape.dims[d] == SL_DIM_UNKNOWN)
-                                return true;
-        return false;
-}
-
 uint64_t sl_graph_least_bytes(const struct sl_tensor *tensor)
 {
         uint64_t bytes = sl_dtype_bytes(tensor->dtype);
@@ -65,8 +55,6 @@ int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error 
         result = sl_op_infer(&desc, error);
         if (result == 0)
                 result = check_outputs(&desc, error);
-        if (result == -EINVAL && any_unknown(&desc))
-                result = -ENOTSUP;
         if (result < 0)
                 return sl_error_prefix(error, result, "node \"%s\" (%s)", node->name, sl_op_name(node->op));
         for (uint32_t i = 0; i < node->n_outputs; i++)

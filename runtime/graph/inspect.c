@@ -3,11 +3,16 @@
 #include "inspect.h"
 
 #include "base/error.h"
+#include "base/labels.h"
+#include "base/utf8.h"
 #include "graph.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
+
+#define LABELS_SHOWN 4
+#define LABEL_BYTES  48
 
 static json_t *shape_json(const struct sl_shape *shape)
 {
@@ -26,16 +31,28 @@ static json_t *name_json(const char *name)
         return text ? text : json_string("(not UTF-8)");
 }
 
+static json_t *labels_json(const char *labels)
+{
+        json_t *list = json_array();
+
+        for (const char *end; (end = strchr(labels, SL_LABEL_END)); labels = end + 1)
+                json_array_append_new(list, json_stringn(labels, (size_t)(end - labels)));
+        return list;
+}
+
 static json_t *ports_json(const struct sl_graph *graph, const uint32_t *values, uint32_t n)
 {
         json_t *ports = json_array();
 
         for (uint32_t i = 0; i < n; i++) {
                 const struct sl_value *value = &graph->values[values[i]];
+                const char *labels = sl_graph_labels_of(graph, value->name);
 
                 json_array_append_new(
                         ports, json_pack("{s:o, s:s, s:o}", "name", name_json(value->name), "dtype",
                                        sl_dtype_name(value->tensor.dtype), "shape", shape_json(&value->tensor.shape)));
+                if (*labels)
+                        json_object_set_new(json_array_get(ports, i), "labels", labels_json(labels));
         }
         return ports;
 }
@@ -63,6 +80,19 @@ static json_t *operators_json(const struct sl_graph *raw, const struct sl_graph 
         return operators;
 }
 
+/* Matrices of 4 bits an element, two of which are in a byte. */
+static void count_nibbles(const struct sl_graph *graph, uint64_t *parameters, uint64_t *bytes)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+
+                if (node->dead || node->op != SL_OP_NIBBLE_MATMUL || !sl_graph_is_constant(graph, node->inputs[1]))
+                        continue;
+                *parameters += 2 * graph->values[node->inputs[1]].data_bytes;
+                *bytes += graph->values[node->inputs[1]].data_bytes;
+        }
+}
+
 /* Floating constants that some node still uses: shapes and axes are no parameters of a model. */
 static void count_parameters(const struct sl_graph *graph, uint64_t *ret_parameters, uint64_t *ret_bytes)
 {
@@ -75,6 +105,7 @@ static void count_parameters(const struct sl_graph *graph, uint64_t *ret_paramet
                 *ret_parameters += sl_shape_elements(&value->tensor.shape);
                 *ret_bytes += value->data_bytes;
         }
+        count_nibbles(graph, ret_parameters, ret_bytes);
 }
 
 static int multiply_adds(const struct sl_graph *graph, uint64_t *ret_count, struct sl_error *error)
@@ -173,6 +204,19 @@ static void print_shape(const json_t *dims, FILE *stream)
         fputs(json_array_size(dims) ? "]" : "[]", stream);
 }
 
+/* The first ones. */
+static void print_labels(const json_t *labels, FILE *stream)
+{
+        size_t n = json_array_size(labels);
+        char shown[LABEL_BYTES];
+
+        for (size_t i = 0; i < n && i < LABELS_SHOWN; i++)
+                fprintf(stream, "%s%s", i ? ", " : " of ",
+                        sl_utf8_clean(json_string_value(json_array_get(labels, i)), shown, sizeof(shown)));
+        if (n > LABELS_SHOWN)
+                fprintf(stream, " and %zu more", n - LABELS_SHOWN);
+}
+
 static void print_ports(const char *title, const json_t *ports, FILE *stream)
 {
         for (size_t i = 0; i < json_array_size(ports); i++) {
@@ -180,6 +224,7 @@ static void print_ports(const char *title, const json_t *ports, FILE *stream)
 
                 fprintf(stream, "%-14s%s %s ", i ? "" : title, text(port, "name"), text(port, "dtype"));
                 print_shape(json_object_get(port, "shape"), stream);
+                print_labels(json_object_get(port, "labels"), stream);
                 fputc('\n', stream);
         }
 }

@@ -23,7 +23,7 @@ struct sl_inspect_memory {
 /* Where a node of the plan runs, and by which algorithm, at the smallest batch. */
 #define SL_INSPECT_WHY_BYTES 128
 struct sl_inspect_node {
-        char name[64];
+        const char *name;                            /* of any length */
         const char *operator, * backend, *algorithm; /* "" where there was no choice */
         char why[SL_INSPECT_WHY_BYTES];              /* the choice in words; "" likewise */
         const char *weights;  /* what the option `weights` made of its weights: "f16", "bf16", "fp32" where one does not fit; "" */
@@ -43,12 +43,12 @@ struct sl_inspect_plan {
  * @raw: as imported. @optimised: the same after sl_passes_run(). @plan: may be NULL, then nothing is said of memory.
  * Multiply-adds are those of one sample: of a batch of 1, or of the batch that the file fixes.
  *
- * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...]}], "outputs": ...,
+ * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...], "labels": [...] if any}], "outputs": ...,
  * "parameters", "parameter_bytes", "multiply_adds", "nodes": {"before", "after"}, "operators": [{"name", "before", "after"}],
  * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "bound_bytes", "sum_bytes"}],
  * "nodes": [{"name", "operator", "backend", "algorithm", "why", "weights", "saved_bytes"}]} or null,
- * "variant": {what the file says of itself under keys that begin with "starling."}}. As text, only nodes that had a choice, that have
- * their weights in halves or should have, or that the plan's own backend lacks, are listed.
+ * "variant": {what the file says of itself under keys that begin with "starling."}}. As text, only nodes that had a choice, that
+ * have their weights in halves or should have, or that the plan's own backend lacks, are listed.
  *
  * Return: 0; -ENOTSUP, -EINVAL when the graph cannot be specialised (the text says why); -ENOMEM; -EIO.
  */

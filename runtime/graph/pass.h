@@ -25,6 +25,8 @@ struct sl_target;
         X(PORTABLE, FLOAT_INTEGERS, "float-integers",                                                                              \
                 float_integers) /* products of integers, cast to float: of bytes, or of floats */                                  \
         X(PORTABLE, FOLD_CONSTANTS, "fold-constants", fold_constants) /* nodes whose inputs are all constant */                    \
+        X(PORTABLE, FUSE_NIBBLES, "fuse-nibbles", fuse_nibbles) /* MatMul by dequantized constants of 4 bits and fewer */          \
+        X(PORTABLE, SETTLE_SHAPES, "settle-shapes", settle_shapes) /* Reshapes by their own input's Shape -> by a list */          \
         X(PORTABLE, JOIN_TRANSPOSE, "join-transpose", join_transpose) /* Reshapes around one -> a Transpose; idle Reshapes */      \
         X(PORTABLE, REMOVE_IDENTITY, "remove-identity",                                                                            \
                 remove_identity)                       /* Identity, Dropout, Cast to the same type, idle Transposes */             \
@@ -41,6 +43,7 @@ struct sl_target;
         X(PORTABLE, FUSE_ACTIVATION, "fuse-activation", fuse_activation)       /* Relu, Clip, Sigmoid, ... -> epilogue */          \
         X(PORTABLE, REMOVE_DEAD, "remove-dead", remove_dead)   /* what no output needs; once more behind those of a backend */     \
         X(MERGE, MERGE_LANES, "merge-lanes", merge_lanes)      /* models of one architecture, by Algorithm 1: merge/merge.h */     \
+        X(BACKEND, EXPAND_NIBBLES, "expand-nibbles", expand_nibbles) /* the same by floats, where the backend has no kernel */     \
         X(BACKEND, UNSIGN_BYTES, "unsign-bytes", unsign_bytes) /* int8 activations -> uint8 */                                     \
         X(BACKEND, QUANTIZE_PRODUCTS, "quantize-products",                                                                         \
                 quantize_products) /* Conv, Gemm, MatMul of dequantized bytes -> of bytes */                                       \

@@ -15,7 +15,7 @@ struct sl_graph_arena;
 struct sl_graph_limits;
 struct sl_model_file;
 
-#define SL_SIGNATURE_PORTS_MAX 256
+#define SL_SIGNATURE_PORTS_MAX 1024 /* inputs and outputs together */
 #define SL_SYMBOL_NONE         UINT8_MAX
 
 struct sl_signature_port {
@@ -29,6 +29,7 @@ struct sl_signature_port {
 struct sl_signature {
         const char *name; /* of the graph */
         uint32_t n_symbols, n_inputs, n_outputs;
+        uint32_t n_optionals; /* behind the inputs: that are constants, and named (names_optionals of the limits) */
         const char *symbols[SL_SYMBOLS_MAX];
         bool has_batch;    /* an open dimension that leads all inputs, and is none of the symbols */
         const char *batch; /* its name in the file; "": it has none */

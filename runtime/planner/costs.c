@@ -18,7 +18,8 @@ static int count_check(const char *what, uint64_t n, uint64_t limit, struct sl_e
         return 0;
 }
 
-static int counts_check(uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint32_t n_batches, struct sl_error *error)
+static int counts_check(
+        uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint32_t n_batches, uint32_t n_sizes, struct sl_error *error)
 {
         int r = count_check("device classes", n_classes, SL_COST_CLASSES_MAX, error);
 
@@ -28,9 +29,10 @@ static int counts_check(uint32_t n_classes, uint32_t n_devices, uint32_t n_model
         r = r < 0 ? r : count_check("devices x models", (uint64_t)n_devices * n_models, SL_COST_CELLS_MAX, error);
         r = r < 0 ? r
                   : count_check("classes x models x models", (uint64_t)n_classes * n_models * n_models, SL_COST_CELLS_MAX, error);
+        r = r < 0 ? r : count_check("sizes of a class", 1 + (uint64_t)n_sizes, 1 + SL_COST_SIZES_MAX, error);
         return r < 0 ? r
-                     : count_check("classes x models x batch sizes", (uint64_t)n_classes * n_models * n_batches, SL_COST_CELLS_MAX,
-                               error);
+                     : count_check("classes x models x batch sizes x sizes",
+                               (uint64_t)n_classes * n_models * n_batches * (1 + n_sizes), SL_COST_CELLS_MAX, error);
 }
 
 /* Room for @n entries at the end of a block of *@bytes; the offset of the first. */
@@ -45,7 +47,13 @@ static size_t block_add(size_t *bytes, size_t n, size_t entry_bytes)
 int sl_costs_new(uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint32_t n_batches, struct sl_costs **ret_costs,
         struct sl_error *error)
 {
-        int r = counts_check(n_classes, n_devices, n_models, n_batches, error);
+        return sl_costs_new_sized(n_classes, n_devices, n_models, n_batches, 0, ret_costs, error);
+}
+
+int sl_costs_new_sized(uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint32_t n_batches, uint32_t n_sizes,
+        struct sl_costs **ret_costs, struct sl_error *error)
+{
+        int r = counts_check(n_classes, n_devices, n_models, n_batches, n_sizes, error);
         size_t bytes = 0;
 
         if (r < 0)
@@ -55,14 +63,15 @@ int sl_costs_new(uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint
         size_t devices = block_add(&bytes, n_devices, sizeof(struct sl_cost_device));
         size_t models = block_add(&bytes, n_models, sizeof(struct sl_cost_model));
         size_t batches = block_add(&bytes, n_batches, sizeof(uint32_t));
-        size_t cells = block_add(&bytes, (size_t)n_classes * n_models * n_batches, sizeof(struct sl_cost_cell));
+        size_t cells = block_add(&bytes, (size_t)n_classes * n_models * n_batches * (1 + n_sizes), sizeof(struct sl_cost_cell));
         size_t pairs = block_add(&bytes, (size_t)n_classes * n_models * n_models, sizeof(double));
         char *block = calloc(1, bytes);
         if (!block)
                 return sl_error_set(error, ENOMEM, "costs: out of memory for %zu bytes", bytes);
         struct sl_costs *costs = (struct sl_costs *)block;
-        *costs = (struct sl_costs){n_classes, n_devices, n_models, n_batches, (void *)(block + classes), (void *)(block + devices),
-                (void *)(block + models), (void *)(block + batches), (void *)(block + cells), (void *)(block + pairs)};
+        *costs = (struct sl_costs){n_classes, n_devices, n_models, n_batches, n_sizes, (void *)(block + classes),
+                (void *)(block + devices), (void *)(block + models), (void *)(block + batches), (void *)(block + cells),
+                (void *)(block + pairs)};
         for (uint32_t i = 0; i < n_classes; i++)
                 costs->classes[i].pair_default = 2;
         for (uint32_t i = 0; i < n_devices; i++)
@@ -79,7 +88,18 @@ struct sl_costs *sl_costs_free(struct sl_costs *costs)
 
 struct sl_cost_cell *sl_costs_cell(const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t batch_index)
 {
-        return &costs->cells[((size_t)class_index * costs->n_models + model) * costs->n_batches + batch_index];
+        size_t whole = (size_t)class_index * (1 + costs->n_sizes);
+
+        return &costs->cells[(whole * costs->n_models + model) * costs->n_batches + batch_index];
+}
+
+struct sl_cost_cell *sl_costs_size_cell(
+        const struct sl_costs *costs, uint32_t class_index, uint32_t size, uint32_t model, uint32_t batch_index)
+{
+        size_t slot = size == costs->classes[class_index].n_sizes ? 0 : 1 + size;
+
+        slot += (size_t)class_index * (1 + costs->n_sizes);
+        return &costs->cells[(slot * costs->n_models + model) * costs->n_batches + batch_index];
 }
 
 double *sl_costs_pair(const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t other)
@@ -133,16 +153,25 @@ uint64_t sl_costs_period_ns(const struct sl_costs *costs, uint32_t device, const
         return cell->latency_ns > cell->transfer_ns ? cell->latency_ns : cell->transfer_ns;
 }
 
+uint32_t sl_costs_cores(const struct sl_costs *costs, uint32_t class_index)
+{
+        const struct sl_cost_class *class = &costs->classes[class_index];
+
+        return class->kind == SL_DEVICE_CPU && class->units > 1 ? class->units : 1;
+}
+
 double sl_costs_slowdown(const struct sl_costs *costs, uint32_t class_index, uint32_t model, const uint32_t *beside, uint32_t n)
 {
-        double slowdown = 1, pair_default = costs->classes[class_index].pair_default;
+        uint32_t cores = sl_costs_cores(costs, class_index);
+        double slowdown = 1, pair_default = cores > 1 ? 1 : costs->classes[class_index].pair_default;
 
         for (uint32_t i = 0; i < n; i++) {
                 double pair = *sl_costs_pair(costs, class_index, model, beside[i]);
 
                 slowdown += (pair > 0 ? pair : pair_default) - 1;
         }
-        return slowdown > 1 ? slowdown : 1;
+        slowdown = slowdown > 1 ? slowdown : 1;
+        return cores > 1 && n >= cores ? slowdown * (n + 1) / cores : slowdown;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -176,6 +205,27 @@ static bool pair_is_good(double pair)
         return isfinite(pair) && pair >= 0 && pair <= SL_COST_PAIR_MAX;
 }
 
+static int sizes_check(const struct sl_costs *costs, const struct sl_cost_class *class, struct sl_error *error)
+{
+        if (class->n_sizes > costs->n_sizes)
+                return sl_error_set(error, EINVAL, "costs: class \"%s\" has %u sizes, there is room for %u", class->name,
+                        class->n_sizes, costs->n_sizes);
+        for (uint32_t i = 0; i < class->n_sizes; i++) {
+                uint32_t least = i ? class->sizes[i - 1] + 1 : 1;
+
+                if (class->sizes[i] < least || class->sizes[i] >= class->units)
+                        return sl_error_set(error, EINVAL,
+                                "costs: class \"%s\": size %u, from %u to below its %u units: sizes ascend", class->name,
+                                class->sizes[i], least, class->units);
+        }
+        for (uint32_t i = 0; i < 5; i++)
+                if (!(fabs(class->interference[i]) <= SL_COST_PAIR_MAX))
+                        return sl_error_set(error, EINVAL,
+                                "costs: class \"%s\": a coefficient of interference of %g, from %g to %g", class->name,
+                                class->interference[i], -SL_COST_PAIR_MAX, SL_COST_PAIR_MAX);
+        return 0;
+}
+
 static int class_check(const struct sl_costs *costs, uint32_t i, struct sl_error *error)
 {
         const struct sl_cost_class *class = &costs->classes[i];
@@ -192,7 +242,7 @@ static int class_check(const struct sl_costs *costs, uint32_t i, struct sl_error
                                         "costs: class \"%s\": \"%s\" beside \"%s\" is slower by %g, from 0 to %g", class->name,
                                         costs->models[a].name, costs->models[b].name, *sl_costs_pair(costs, i, a, b),
                                         SL_COST_PAIR_MAX);
-        return 0;
+        return sizes_check(costs, class, error);
 }
 
 static int device_check(const struct sl_costs *costs, uint32_t i, struct sl_error *error)
@@ -211,12 +261,23 @@ static int device_check(const struct sl_costs *costs, uint32_t i, struct sl_erro
         return 0;
 }
 
-static int cell_check(
-        const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t batch_index, struct sl_error *error)
+static bool use_is_good(double use)
 {
-        const struct sl_cost_cell *cell = sl_costs_cell(costs, class_index, model, batch_index);
+        return use >= 0 && use <= 1;
+}
+
+static int cell_check(const struct sl_costs *costs, uint32_t class_index, uint32_t size, uint32_t model, uint32_t batch_index,
+        struct sl_error *error)
+{
+        const struct sl_cost_cell *cell = sl_costs_size_cell(costs, class_index, size, model, batch_index);
         bool times = cell->latency_ns <= SL_COST_NS_MAX && cell->transfer_ns <= SL_COST_NS_MAX;
 
+        if (!use_is_good(cell->l2_use) || !use_is_good(cell->memory_use))
+                return sl_error_set(error, EINVAL,
+                        "costs: \"%s\" on \"%s\", batch %u: it uses %g of the L2 cache and %g of the memory's "
+                        "bandwidth, from 0 to 1",
+                        costs->models[model].name, costs->classes[class_index].name, costs->batches[batch_index], cell->l2_use,
+                        cell->memory_use);
         if (times && cell->workspace_bytes <= SL_COST_BYTES_MAX && cell->source <= SL_COST_DERIVED)
                 return 0;
         return sl_error_set(error, EINVAL, "costs: \"%s\" on \"%s\", batch %u: %s %llu, at most %llu", costs->models[model].name,
@@ -235,8 +296,9 @@ static int model_check(const struct sl_costs *costs, uint32_t i, struct sl_error
                         costs->models[i].name, (unsigned long long)costs->models[i].weights_bytes,
                         (unsigned long long)SL_COST_BYTES_MAX);
         for (uint32_t c = 0; c < costs->n_classes; c++)
-                for (uint32_t b = 0; b < costs->n_batches && r == 0; b++)
-                        r = cell_check(costs, c, i, b, error);
+                for (uint32_t size = 0; size <= costs->classes[c].n_sizes; size++)
+                        for (uint32_t b = 0; b < costs->n_batches && r == 0; b++)
+                                r = cell_check(costs, c, size, i, b, error);
         return r;
 }
 
@@ -255,7 +317,7 @@ static int batches_check(const struct sl_costs *costs, struct sl_error *error)
 
 int sl_costs_check(const struct sl_costs *costs, struct sl_error *error)
 {
-        int r = counts_check(costs->n_classes, costs->n_devices, costs->n_models, costs->n_batches, error);
+        int r = counts_check(costs->n_classes, costs->n_devices, costs->n_models, costs->n_batches, costs->n_sizes, error);
 
         r = r < 0 ? r : names_check("class", costs->classes->name, costs->n_classes, sizeof(*costs->classes), error);
         r = r < 0 ? r : names_check("device", costs->devices->name, costs->n_devices, sizeof(*costs->devices), error);

@@ -7,7 +7,9 @@
  *     devices    rows of the allocation matrix: one device, or one let of it, each of one class
  *     models     columns
  *     batches    allowed batch sizes, ascending
- *     cells      classes x models x batches; a cell whose latency is 0 is not known, and no worker is placed there
+ *     sizes      of a class: how many of its units a let has whose times are known, ascending, below all of its units
+ *     cells      classes x models x batches, of the whole device and of each size; a cell whose latency is 0 is not known, and no
+ *                worker is placed there
  *
  * Time is in nanoseconds, memory in bytes. Times are those of a whole batch, not of a sample.
  *
@@ -20,6 +22,19 @@
  * Below 2 workers fill each other's gaps, 1 is a device large enough for all of them; above 2 they are in each other's way. Batch
  * sizes of a pair are not looked at: the limit of this model.
  *
+ * A let of a CPU with several cores (@units of its class at least 2) has a core for each of that many workers. There a pair is what
+ * memory and caches make it, 1 where it was not measured, and more workers than cores share those by time:
+ *
+ *     slowdown(a beside S) = (1 + sum over b in S of (pair(a, b) - 1)) * max(1, (1 + |S|) / units)
+ *
+ * Lets of one device that compute side by side are in each other's way by caches and memory alone. Where the class has
+ * coefficients, a batch of a on a share s(a) of the device is slower beside one of b on s(b) by (Choi et al., 2022, section 4.4)
+ *
+ *     c1 * l2(a) s(a) + c2 * l2(b) s(b) + c3 * memory(a) s(a) + c4 * memory(b) s(b) + c5, at least 1
+ *
+ * where l2 and memory are the shares of L2 cache and memory bandwidth that the batch uses on the whole device. A class of cores
+ * without them has the measured pair there. Sizes of other lets than those measured lie between these, or have no cost.
+ *
  * Ownership: one block with everything in it, the caller's. Once filled and checked it is immutable, and any thread may read it.
  */
 #pragma once
@@ -30,11 +45,12 @@
 
 struct sl_error;
 
-#define SL_COST_NAME_BYTES  64    /* of a name, terminated */
+#define SL_COST_NAME_BYTES  1184  /* of a name, terminated: of a model with its version, sizes and precision */
 #define SL_COST_CLASSES_MAX 1024u /* profiles have one for each core */
 #define SL_COST_DEVICES_MAX 4096u
 #define SL_COST_MODELS_MAX  1024u
 #define SL_COST_BATCHES_MAX 16u
+#define SL_COST_SIZES_MAX   16u                       /* of lets of a class, beside the whole device */
 #define SL_COST_CELLS_MAX   (1u << 20)                /* devices x models, classes x models x batches, classes x models x models */
 #define SL_COST_BATCH_MAX   65536u                    /* samples of a batch */
 #define SL_COST_NS_MAX      (3600ull * 1000000000ull) /* of a batch: an hour */
@@ -55,9 +71,12 @@ enum sl_cost_source {
 struct sl_cost_class {
         char name[SL_COST_NAME_BYTES];
         enum sl_device_kind kind;
-        uint32_t units;        /* cores, or SMs, of a device of this class; 0: not known */
+        uint32_t units;        /* workers that compute at once on a CPU, SMs of a GPU; 0: not known */
         uint32_t copy_engines; /* 0: a worker copies, then computes; else it copies a batch while it computes another */
         double pair_default;   /* 2: shared by time */
+        uint32_t n_sizes;      /* 0: only what the whole device takes is known */
+        uint32_t sizes[SL_COST_SIZES_MAX];
+        double interference[5]; /* c1 to c5; all 0: not known */
 };
 
 struct sl_cost_device {
@@ -74,14 +93,28 @@ struct sl_cost_model {
 
 /* One batch of one model on a device of one class that nobody else uses. */
 struct sl_cost_cell {
-        uint64_t latency_ns;      /* of computing, p50; 0: not known, or it does not run there */
-        uint64_t transfer_ns;     /* inputs there and outputs back */
-        uint64_t workspace_bytes; /* of one worker, beside the weights */
+        uint64_t latency_ns;       /* of computing, p50; 0: not known, or it does not run there */
+        uint64_t transfer_ns;      /* inputs there and outputs back */
+        uint64_t workspace_bytes;  /* of one worker, beside the weights */
+        double l2_use, memory_use; /* shares, 0 to 1; of the whole device's cells */
         enum sl_cost_source source;
+};
+
+/* What a let of some size takes. */
+struct sl_cost_let {
+        double latency_ns, transfer_ns; /* as a cell's */
+        uint64_t workspace_bytes;
+        bool interpolated; /* nobody has measured this size, or this batch */
+};
+
+/* A batch that computes on a let. */
+struct sl_cost_running {
+        uint32_t model, batch, units;
 };
 
 struct sl_costs {
         uint32_t n_classes, n_devices, n_models, n_batches;
+        uint32_t n_sizes; /* for which there is room, in each class */
         struct sl_cost_class *classes;
         struct sl_cost_device *devices;
         struct sl_cost_model *models;
@@ -91,11 +124,15 @@ struct sl_costs {
 };
 
 /*
- * All zero but @memory_of (each row its own) and @pair_default (2). Return: 0; -E2BIG above a limit, -EINVAL none of something,
- * -ENOMEM.
+ * All zero but @memory_of (each row its own) and @pair_default (2), and no sizes. Return: 0; -E2BIG above a limit, -EINVAL none of
+ * something, -ENOMEM.
  */
 int sl_costs_new(uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint32_t n_batches, struct sl_costs **ret_costs,
         struct sl_error *error);
+
+/* The same with room for @n_sizes sizes of lets in each class. */
+int sl_costs_new_sized(uint32_t n_classes, uint32_t n_devices, uint32_t n_models, uint32_t n_batches, uint32_t n_sizes,
+        struct sl_costs **ret_costs, struct sl_error *error);
 struct sl_costs *sl_costs_free(struct sl_costs *costs);
 
 /*
@@ -106,6 +143,22 @@ int sl_costs_check(const struct sl_costs *costs, struct sl_error *error);
 
 /* The cell of a class, a model and the index of a batch size; to be written while it is filled. */
 struct sl_cost_cell *sl_costs_cell(const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t batch_index);
+
+/* The same of a let of the class's size @size; @n_sizes of the class is the whole device. */
+struct sl_cost_cell *sl_costs_size_cell(
+        const struct sl_costs *costs, uint32_t class_index, uint32_t size, uint32_t model, uint32_t batch_index);
+
+/*
+ * A batch of any number of samples on a let of any number of units of the class. A size between two whose cells are known is
+ * interpolated in 1 / units, which is right for what has a part that more units shorten and one that they do not; a batch size in
+ * proportion. Below the smallest and above the largest that are known nothing is. Return: false: not known.
+ */
+bool sl_costs_let(const struct sl_costs *costs, uint32_t class_index, uint32_t units, uint32_t model, uint32_t batch,
+        struct sl_cost_let *ret_let);
+
+/* How much longer @a takes while @b computes on another let of the same device. At least 1; 1 where nothing is known. */
+double sl_costs_let_slowdown(
+        const struct sl_costs *costs, uint32_t class_index, const struct sl_cost_running *a, const struct sl_cost_running *b);
 
 /* How much longer @model takes beside one worker of @other, as it is given: 0 the class's default. */
 double *sl_costs_pair(const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t other);
@@ -121,6 +174,10 @@ const struct sl_cost_cell *sl_costs_worker(const struct sl_costs *costs, uint32_
 
 /* Nanoseconds from one batch of a busy worker to its next, alone on its device: copies run beside where there are copy engines. */
 uint64_t sl_costs_period_ns(const struct sl_costs *costs, uint32_t device, const struct sl_cost_cell *cell);
+
+/* Workers of a device of the class that are not in turns on a core: units of a CPU; 1 where all of it is shared, or it is not
+ * known. */
+uint32_t sl_costs_cores(const struct sl_costs *costs, uint32_t class_index);
 
 /* Of a worker of @model beside @n busy workers of the models @beside on one device of the class. At least 1: below is noise. */
 double sl_costs_slowdown(const struct sl_costs *costs, uint32_t class_index, uint32_t model, const uint32_t *beside, uint32_t n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "costs.h"
 
 #include <stdio.h>
@@ -52,6 +53,8 @@ static bool name_is_free(const struct sl_costs *costs, const uint32_t *devices, 
         return true;
 }
 
+#define COUNTED (SL_COST_NAME_BYTES - 12) /* bytes of a name that a number follows */
+
 static void device_select(
         const struct sl_costs *costs, const uint32_t *devices, const uint32_t *copies, uint32_t at, struct sl_costs *made)
 {
@@ -65,15 +68,17 @@ static void device_select(
         if (number == 1)
                 return;
         do
-                snprintf(device->name, sizeof(device->name), "%.50s.%u", name, number++);
+                snprintf(device->name, sizeof(device->name), "%.*s.%u", (int)sl_utf8_head(name, COUNTED), name, number++);
         while (!name_is_free(costs, devices, at, made));
 }
 
 static void class_select(const struct sl_costs *costs, uint32_t class_index, const uint32_t *models, const struct sl_costs *made)
 {
         for (uint32_t m = 0; m < made->n_models; m++) {
-                memcpy(sl_costs_cell(made, class_index, m, 0), sl_costs_cell(costs, class_index, models[m], 0),
-                        costs->n_batches * sizeof(struct sl_cost_cell));
+                for (uint32_t size = 0; size <= costs->classes[class_index].n_sizes; size++)
+                        memcpy(sl_costs_size_cell(made, class_index, size, m, 0),
+                                sl_costs_size_cell(costs, class_index, size, models[m], 0),
+                                costs->n_batches * sizeof(struct sl_cost_cell));
                 for (uint32_t o = 0; o < made->n_models; o++)
                         *sl_costs_pair(made, class_index, m, o) = *sl_costs_pair(costs, class_index, models[m], models[o]);
         }
@@ -86,7 +91,7 @@ int sl_costs_select(const struct sl_costs *costs, const uint32_t *devices, uint3
         int r = indices_check("device", devices, n_devices, costs->n_devices, error);
 
         r = r < 0 ? r : indices_check("model", models, n_models, costs->n_models, error);
-        r = r < 0 ? r : sl_costs_new(costs->n_classes, n_devices, n_models, costs->n_batches, &made, error);
+        r = r < 0 ? r : sl_costs_new_sized(costs->n_classes, n_devices, n_models, costs->n_batches, costs->n_sizes, &made, error);
         if (r < 0)
                 return r;
         memcpy(made->classes, costs->classes, costs->n_classes * sizeof(*costs->classes));

@@ -40,7 +40,7 @@ static double rate_alone(const struct sl_problem *problem, uint32_t device, uint
 static double capacity_of(const struct sl_problem *problem, const double *rates, uint32_t device)
 {
         const struct sl_costs *costs = problem->costs;
-        double n = 0, more = 1;
+        double cores = sl_costs_cores(costs, costs->devices[device].class_index), n = 0, more = 1;
 
         for (uint32_t a = 0; a < costs->n_models; a++) {
                 n += rates[a] > 0;
@@ -48,6 +48,7 @@ static double capacity_of(const struct sl_problem *problem, const double *rates,
                         if (a != b && rates[a] > 0 && rates[b] > 0)
                                 more = fmin(more, sl_costs_slowdown(costs, costs->devices[device].class_index, a, &b, 1) - 1);
         }
+        n = cores > 1 ? fmin(n, cores) : n;
         return n > 1 ? n / (1 + more * (n - 1)) : 1;
 }
 

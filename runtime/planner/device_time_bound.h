@@ -6,7 +6,8 @@
  *     max T  with  sum over d of x(d, m) * r(d, m) >= T  for each m,  sum over m of x(d, m) <= c(d)  for each d
  *
  * c(d) is what co-running can win: of n models whose pairs are slower by at least 1 + q, n / (1 + q (n - 1)) where q is below 1,
- * else 1. The programme's dual needs no solver: for weights l(m) that add up to 1,
+ * else 1; of a CPU with several cores n is no more than these. The programme's dual needs no solver: for weights l(m) that add up
+ * to 1,
  *
  *     T <= sum over d of c(d) * max over m of l(m) * r(d, m)
  *

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define NODES      8
-#define POWERS     (NODES + 1) /* of a pair: at the nodes, and their integral */
+#define POWERS     (NODES + 1)     /* of a pair: at the nodes, and their integral */
 #define EXACT      (2 * NODES - 1) /* the degree up to which they are */
 #define HALVINGS   8               /* of the interval, beyond it */
 #define ROUNDS_MAX 200
@@ -40,7 +40,8 @@ struct simulated_bench {
         uint32_t n_workers;
         struct worker *workers; /* by rows */
         struct model_state *models;
-        double *powers; /* classes x models x models x POWERS: node_at ^ (pair - 1), and 1 / pair */
+        double *powers;  /* classes x models x models x POWERS: node_at ^ (pair - 1), and 1 / pair */
+        double *chances; /* of how many others of a device are busy */
 };
 
 static const double *pair_powers(const struct simulated_bench *bench, uint32_t device, uint32_t model, uint32_t other)
@@ -97,8 +98,33 @@ static double speed_beside_many(const struct simulated_bench *bench, uint32_t w,
         return speed;
 }
 
-/* Of worker @w among those from @first to @last on its device. */
-static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
+/* E[min(1, cores / (1 + K))] where K others are busy: the part of a core that there is for worker @w. */
+static double core_share(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last, uint32_t cores)
+{
+        double *chances = bench->chances, share = 0;
+        uint32_t n = 0;
+
+        if (last - first <= cores)
+                return 1;
+        chances[0] = 1;
+        for (uint32_t v = first; v < last; v++) {
+                double busy = bench->models[bench->workers[v].model].busy;
+
+                if (v == w)
+                        continue;
+                chances[n + 1] = chances[n] * busy;
+                for (uint32_t k = n; k > 0; k--)
+                        chances[k] = chances[k] * (1 - busy) + chances[k - 1] * busy;
+                chances[0] *= 1 - busy;
+                n++;
+        }
+        for (uint32_t k = 0; k <= n; k++)
+                share += chances[k] * fmin(1, (double)cores / (k + 1));
+        return share;
+}
+
+/* Of worker @w among those from @first to @last on its device, if each had a core for itself. */
+static double speed_of_pairs(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
 {
         const struct worker *worker = &bench->workers[w];
         double product[NODES] = {1, 1, 1, 1, 1, 1, 1, 1}, speed = 0, degree = 0;
@@ -124,6 +150,15 @@ static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint
         for (int i = 0; i < NODES; i++)
                 speed += node_weight[i] * product[i];
         return speed;
+}
+
+static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
+{
+        const struct sl_costs *costs = bench->problem->costs;
+        uint32_t cores = sl_costs_cores(costs, costs->devices[bench->workers[w].device].class_index);
+        double speed = speed_of_pairs(bench, w, first, last);
+
+        return cores > 1 ? speed * core_share(bench, w, first, last, cores) : speed;
 }
 
 static void capacities_take(struct simulated_bench *bench, uint32_t n_models)
@@ -241,6 +276,7 @@ static void simulated_free(struct sl_bench *base)
         free(bench->workers);
         free(bench->models);
         free(bench->powers);
+        free(bench->chances);
         free(bench);
 }
 
@@ -277,7 +313,8 @@ int sl_simulated_bench_new(const struct sl_problem *problem, struct sl_bench **r
         bench->workers = calloc((size_t)costs->n_devices * costs->n_models, sizeof(*bench->workers));
         bench->models = calloc(costs->n_models, sizeof(*bench->models));
         bench->powers = calloc((size_t)costs->n_classes * costs->n_models * costs->n_models, POWERS * sizeof(double));
-        if (!bench->workers || !bench->models || !bench->powers) {
+        bench->chances = calloc((size_t)costs->n_models + 1, sizeof(*bench->chances));
+        if (!bench->workers || !bench->models || !bench->powers || !bench->chances) {
                 simulated_free(&bench->bench);
                 return sl_error_set(error, ENOMEM, "allocation: out of memory");
         }

@@ -12,7 +12,8 @@
  * The throughput is the X at which the busiest u(m) is 1. The expectation over the 2^n sets of busy workers is the integral over t
  * from 0 to 1 of the product of (1 - u(v) + u(v) * t^(pair(w, v) - 1)), here in 8 Gauss-Legendre nodes: exact for 15 others on a
  * device shared by time, and by its closed form for one other; beside more in 8 of each half of what is left, close to 1. Sharing
- * by time is met exactly: workers whose batches take p and q alone reach 1 / (p + q) each.
+ * by time is met exactly: workers whose batches take p and q alone reach 1 / (p + q) each. On a CPU with several cores (costs.h)
+ * speed(w) is that times E[min(1, cores / (1 + K))] for K busy others: exact where pairs are 1, or there is a core for each.
  *
  * Latency at a load: u at X = load; the slowest model's batch time / speed, and in front of it the wait in a queue with n workers
  * and Poisson arrivals, u^(sqrt(2 (n + 1)) - 1) / (n (1 - u)) * time / 2.

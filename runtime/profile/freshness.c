@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/processor.h"
+#include "base/utf8.h"
 #include "format.h"
 #include "lower_options.h"
 #include "model_digest.h"
@@ -118,25 +119,30 @@ static bool file_changed(struct sl_freshness *freshness, const char *model, cons
         char ret_why[SL_STALE_TEXT_BYTES])
 {
         struct sl_error error = {""};
-        char now[SL_HASH_BYTES];
+        char now[SL_HASH_BYTES], name[100];
 
+        sl_utf8_fit(model, name, sizeof(name));
         if (!*path)
                 return false;
         if (sl_freshness_hash(freshness, path, now, &error) < 0) {
-                snprintf(ret_why, SL_STALE_TEXT_BYTES, "the file of %s cannot be read: %.300s", model, error.text);
+                snprintf(ret_why, SL_STALE_TEXT_BYTES, "the file of %s cannot be read: %s", name,
+                        sl_error_fit(error.text, error.text, 270));
                 return true;
         }
         if (strlen(now) == bytes && memcmp(now, before, bytes) == 0)
                 return false;
-        snprintf(ret_why, SL_STALE_TEXT_BYTES, "the model %s has changed: %.8s was measured, now it is %.8s", model, before, now);
+        snprintf(ret_why, SL_STALE_TEXT_BYTES, "the model %s has changed: %.8s was measured, now it is %.8s", name, before, now);
         return true;
 }
 
 static bool text_changed(const char *what, const char *before, const char *now, char ret_why[SL_STALE_TEXT_BYTES])
 {
+        char was[121], is[121];
+
         if (strcmp(before, now) == 0)
                 return false;
-        snprintf(ret_why, SL_STALE_TEXT_BYTES, "%s has changed: \"%.120s\" before, \"%.120s\" now", what, before, now);
+        snprintf(ret_why, SL_STALE_TEXT_BYTES, "%s has changed: \"%s\" before, \"%s\" now", what,
+                sl_utf8_fit(before, was, sizeof(was)), sl_utf8_fit(now, is, sizeof(is)));
         return true;
 }
 

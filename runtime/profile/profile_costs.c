@@ -4,7 +4,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "costs.h"
+#include "device_let.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,13 +33,15 @@ static void axes_deinit(struct axes *axes)
         free(axes->models);
 }
 
-/* Return: false when it is cut. */
-static bool name_model(const struct source *source, const char *model, const char *precision, char ret_name[SL_COST_NAME_BYTES])
+static_assert(
+        sizeof(((struct sl_worker_profile *)0)->model) + sizeof(((struct sl_worker_profile *)0)->precision) <= SL_COST_NAME_BYTES,
+        "both fit, with a blank between them");
+
+static void name_model(const struct source *source, const char *model, const char *precision, char ret_name[SL_COST_NAME_BYTES])
 {
         bool plain = source->plain || strcmp(precision, "fp32") == 0 || !*precision;
 
-        return snprintf(ret_name, SL_COST_NAME_BYTES, "%s%s%s", model, plain ? "" : " ", plain ? "" : precision) <
-               SL_COST_NAME_BYTES;
+        snprintf(ret_name, SL_COST_NAME_BYTES, "%s%s%s", model, plain ? "" : " ", plain ? "" : precision);
 }
 
 static uint32_t find_name(char (*names)[SL_COST_NAME_BYTES], uint32_t n, const char *name)
@@ -85,9 +89,7 @@ static int find_axes(const struct source *source, struct axes *axes, struct sl_e
                 const struct sl_worker_profile *profile = &list->items[i];
                 char model[SL_COST_NAME_BYTES];
 
-                if (!name_model(source, profile->model, profile->precision, model))
-                        return sl_error_set(error, EINVAL, "model \"%s\" in %s: a name of more than %d bytes with its precision",
-                                profile->model, profile->precision, SL_COST_NAME_BYTES - 1);
+                name_model(source, profile->model, profile->precision, model);
                 add_name(axes->devices, &axes->n_devices, profile->device);
                 add_name(axes->models, &axes->n_models, model);
                 r = add_batch(axes, profile->batch, error);
@@ -158,10 +160,11 @@ static void fill_cell(struct sl_costs *costs, uint32_t device, uint32_t model, c
 static void fill_pair(const struct source *source, struct sl_costs *costs, uint32_t device, uint32_t model,
         const struct sl_worker_profile *profile, uint64_t *largest)
 {
-        char other[64], precision[16], name[SL_COST_NAME_BYTES];
+        char other[sizeof(profile->model)], precision[16], name[SL_COST_NAME_BYTES];
         uint32_t index;
 
-        if (strchr(profile->beside, '+') || isnan(profile->slowdown) || sscanf(profile->beside, "%63s %15s", other, precision) != 2)
+        if (strchr(profile->beside, '+') || isnan(profile->slowdown) ||
+                sscanf(profile->beside, "%1151s %15s", other, precision) != 2)
                 return;
         name_model(source, other, precision, name);
         index = sl_costs_find_model(costs, name);
@@ -210,6 +213,30 @@ static int fill_model(const struct source *source, struct sl_costs *costs, uint3
         return 0;
 }
 
+/* The cores of a let, by its name: of another host, which has cores that this one may not use, as well. 0: it says none. */
+static uint32_t cores_of(const char *device)
+{
+        struct sl_device_let let;
+        cpu_set_t all;
+
+        memset(&all, 0xff, sizeof(all));
+        return strchr(device, ':') && sl_device_let_parse(device, &all, &let, NULL) == 0 ? let.n_cores : 0;
+}
+
+/* As many workers compute at once as there are cores for their teams. */
+static void fill_units(const struct source *source, struct sl_costs *costs, uint32_t device)
+{
+        const struct sl_profile_list *list = source->list;
+        uint32_t cores = costs->classes[device].kind == SL_DEVICE_CPU ? cores_of(costs->devices[device].name) : 0;
+        uint64_t threads = 1;
+
+        for (size_t i = 0; i < list->n; i++)
+                if (strcmp(list->items[i].device, costs->devices[device].name) == 0 && !list->items[i].beside[0] &&
+                        list->items[i].threads > threads && !has_smaller(list, &list->items[i]))
+                        threads = list->items[i].threads;
+        costs->classes[device].units = (uint32_t)(cores / threads);
+}
+
 static int make_costs(const struct source *source, const struct axes *axes, uint64_t memory_bytes, struct sl_costs **ret_costs,
         struct sl_error *error)
 {
@@ -219,6 +246,8 @@ static int make_costs(const struct source *source, const struct axes *axes, uint
         if (r < 0)
                 return r;
         fill_axes(axes, memory_bytes, costs);
+        for (uint32_t device = 0; device < axes->n_devices && r == 0; device++)
+                fill_units(source, costs, device);
         for (uint32_t device = 0; device < axes->n_devices && r == 0; device++)
                 for (uint32_t model = 0; model < axes->n_models && r == 0; model++)
                         r = fill_model(source, costs, device, model, error);

@@ -59,7 +59,7 @@ static int set_text(
 
         if (bytes >= field->bytes)
                 return sl_error_set(
-                        error, EINVAL, "%s: \"%.40s...\" has %zu bytes, at most %zu", field->name, value, bytes, field->bytes - 1);
+                        error, EINVAL, "%s: \"%s\" has %zu bytes, at most %zu", field->name, value, bytes, field->bytes - 1);
         memcpy(sl_profile_text(profile, field), value, bytes + 1);
         return 0;
 }
@@ -73,8 +73,8 @@ static int set_number(
 
         if (!*value || *end || !(number >= 0) || !isfinite(number) ||
                 (is_count && (number > (double)SL_PROFILE_COUNT_MAX || floor(number) != number)))
-                return sl_error_set(error, EINVAL, "%s: \"%.40s\" is not a %snumber of at least 0", field->name, value,
-                        is_count ? "whole " : "");
+                return sl_error_set(
+                        error, EINVAL, "%s: \"%s\" is not a %snumber of at least 0", field->name, value, is_count ? "whole " : "");
         if (is_count)
                 *sl_profile_count(profile, field) = (uint64_t)number;
         else

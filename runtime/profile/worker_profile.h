@@ -24,13 +24,13 @@ struct sl_error;
         X(host,               TEXT,   65,   true,  "where it was measured") \
         X(device,             TEXT,   64,   true,  "device or let: cpu:0-1") \
         X(processor,          TEXT,   128,  false, "of that host") \
-        X(model,              TEXT,   64,   true,  "its name in a repository, or that of its file") \
+        X(model,              TEXT,   1152,   true,  "its name in a repository, or that of its file") \
         X(path,               TEXT,   1024, true,  "of its file") \
         X(precision,          TEXT,   16,   true,  "of weights and activations") \
         X(options,            TEXT,   512,  true,  "how it was compiled, beside precision and largest batch") \
         X(batch,              COUNT,  0,    true,  "samples of a batch") \
         X(threads,            COUNT,  0,    true,  "of its team, and of each that is beside it") \
-        X(beside,             TEXT,   512,  true,  "workers that computed at the same time: MODEL PRECISION BATCH + ...") \
+        X(beside,             TEXT,   4096,  true,  "workers that computed at the same time: MODEL PRECISION BATCH + ...") \
         X(model_hash,         TEXT,   33,   false, "of the file's content") \
         X(beside_hashes,      TEXT,   512,  false, "of the files of the workers beside it, in their order") \
         X(starling,           TEXT,   64,   false, "version, and that of plans") \
@@ -81,7 +81,7 @@ struct sl_profile_field {
 
 extern const struct sl_profile_field sl_profile_fields[];
 
-#define SL_PROFILE_TEXT_BYTES 1024 /* of any field, terminated */
+#define SL_PROFILE_TEXT_BYTES 4096 /* of any field, terminated */
 #define SL_PROFILE_COUNT_MAX  (1ull << 53)
 
 /* NULL: there is none of that name. */

@@ -17,13 +17,14 @@
 enum gate { GATE_SHUT, GATE_OPEN, GATE_GIVEN_UP };
 
 struct round {
-        pthread_mutex_t lock; /* of the next three */
+        pthread_mutex_t lock; /* of the next four */
         pthread_cond_t change;
         uint32_t n_ready;
         enum gate gate;
+        uint64_t opened_ns;     /* written before the gate opens */
         atomic_uint n_counting; /* workers that have not counted their last batch */
         uint64_t round_ns;
-        bool keep;
+        bool keep, burst;
         const atomic_bool *stops;
 };
 
@@ -121,7 +122,7 @@ static bool wait_for_start(struct round *round)
 
 static int count_batches(struct round *round, struct sl_timed_worker *worker)
 {
-        const uint64_t start = sl_clock_ns();
+        const uint64_t start = round->burst ? round->opened_ns : sl_clock_ns();
         uint64_t before = start, now = start;
         int r = 0;
 
@@ -144,13 +145,13 @@ static void *seat_run(void *argument)
         struct round *round = seat->round;
         int r = bind_thread(seat->worker->core);
 
-        if (r == 0)
+        if (r == 0 && !round->burst)
                 r = run_batch(seat->worker);
         if (wait_for_start(round)) {
                 if (r == 0)
                         r = count_batches(round, seat->worker);
                 atomic_fetch_sub(&round->n_counting, 1);
-                while (r == 0 && !stopped(round) && atomic_load_explicit(&round->n_counting, memory_order_relaxed))
+                while (r == 0 && !round->burst && !stopped(round) && atomic_load_explicit(&round->n_counting, memory_order_relaxed))
                         r = run_batch(seat->worker);
         }
         if (seat->worker->team)
@@ -164,6 +165,7 @@ static void open_gate(struct round *round, uint32_t n_started, enum gate gate)
         pthread_mutex_lock(&round->lock);
         while (round->n_ready < n_started)
                 pthread_cond_wait(&round->change, &round->lock);
+        round->opened_ns = sl_clock_ns();
         round->gate = gate;
         pthread_cond_broadcast(&round->change);
         pthread_mutex_unlock(&round->lock);
@@ -189,27 +191,38 @@ static int run_seats(struct round *round, struct seat *seats, uint32_t n, struct
         return stopped(round) ? -EINTR : 0;
 }
 
-int sl_worker_round(struct sl_timed_worker *const *workers, uint32_t n, uint64_t round_ns, bool keep, const atomic_bool *stops,
-        struct sl_error *error)
+static int run_round(struct round *round, struct sl_timed_worker *const *workers, uint32_t n, struct sl_error *error)
 {
-        struct round round = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                .change = PTHREAD_COND_INITIALIZER,
-                .n_counting = n,
-                .round_ns = round_ns,
-                .keep = keep,
-                .stops = stops};
         struct seat seats[SL_ROUND_WORKERS_MAX];
         int r = 0;
 
         if (n > SL_ROUND_WORKERS_MAX)
                 return sl_error_set(error, E2BIG, "%u workers at a time, at most %u", n, SL_ROUND_WORKERS_MAX);
         for (uint32_t i = 0; i < n; i++) {
-                seats[i] = (struct seat){.round = &round, .worker = workers[i]};
-                if (keep && make_room(workers[i]) < 0)
+                seats[i] = (struct seat){.round = round, .worker = workers[i]};
+                if (round->keep && make_room(workers[i]) < 0)
                         return sl_error_set(error, ENOMEM, "no memory for latencies");
         }
-        r = run_seats(&round, seats, n, error);
-        pthread_cond_destroy(&round.change);
-        pthread_mutex_destroy(&round.lock);
+        pthread_mutex_init(&round->lock, NULL);
+        pthread_cond_init(&round->change, NULL);
+        atomic_init(&round->n_counting, n);
+        r = run_seats(round, seats, n, error);
+        pthread_cond_destroy(&round->change);
+        pthread_mutex_destroy(&round->lock);
         return r;
+}
+
+int sl_worker_round(struct sl_timed_worker *const *workers, uint32_t n, uint64_t round_ns, bool keep, const atomic_bool *stops,
+        struct sl_error *error)
+{
+        struct round round = {.round_ns = round_ns, .keep = keep, .stops = stops};
+
+        return run_round(&round, workers, n, error);
+}
+
+int sl_worker_burst(struct sl_timed_worker *const *workers, uint32_t n, const atomic_bool *stops, struct sl_error *error)
+{
+        struct round round = {.burst = true, .stops = stops};
+
+        return run_round(&round, workers, n, error);
 }

@@ -17,7 +17,7 @@
 struct sl_error;
 struct sl_team;
 
-#define SL_ROUND_WORKERS_MAX 16u
+#define SL_ROUND_WORKERS_MAX 32u
 #define SL_LATENCIES_MAX     (1u << 20) /* that are kept of a worker; later ones are only counted */
 
 /* A worker that can be measured, and what has been seen of it so far. One owner. */
@@ -29,7 +29,7 @@ struct sl_timed_worker {
         int core;
         double *latencies_ns; /* n_latencies; room for one more round is made before it */
         size_t n_latencies, room;
-        uint64_t n_runs, span_ns; /* of the last round: batches that count, and from the first one's start to the last one's end */
+        uint64_t n_runs, span_ns; /* of the last round or burst: batches that count, and from the start to the last one's end */
 };
 
 /* Makes an instance of @plan, which must outlive it, for @batch. Return: 0; -ENOMEM; what sl_instance_new() says. */
@@ -49,3 +49,9 @@ void sl_timed_worker_deinit(struct sl_timed_worker *worker);
  */
 int sl_worker_round(struct sl_timed_worker *const *workers, uint32_t n, uint64_t round_ns, bool keep, const atomic_bool *stops,
         struct sl_error *error);
+
+/*
+ * Each of @n computes one batch: they begin together, however many of them share a core, and their span_ns are from there to the
+ * end of each. Nothing is computed before or after that. Return: as sl_worker_round().
+ */
+int sl_worker_burst(struct sl_timed_worker *const *workers, uint32_t n, const atomic_bool *stops, struct sl_error *error);

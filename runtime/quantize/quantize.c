@@ -7,8 +7,10 @@
 #include "dataset.h"
 #include "export.h"
 #include "graph.h"
+#include "greatest.h"
 #include "import.h"
 #include "lower.h"
+#include "nibbles.h"
 #include "observe.h"
 #include "pass.h"
 #include "runner.h"
@@ -127,15 +129,6 @@ static int make_variant(const struct job *job, struct sl_graph **ret_graph, stru
         return 0;
 }
 
-static uint64_t greatest(const float *data, uint64_t n)
-{
-        uint64_t at = 0;
-
-        for (uint64_t i = 1; i < n; i++)
-                at = data[i] > data[at] ? i : at;
-        return at;
-}
-
 static double cosine_of(const float *a, const float *b, uint64_t n)
 {
         double dot = 0, aa = 0, bb = 0;
@@ -157,8 +150,8 @@ static void score(const struct job *job, uint64_t index, const float *got, struc
         accuracy->cosine += cosine_of(got, want, job->result_floats);
         if (!job->classes)
                 return;
-        class_got = greatest(got, job->classes);
-        class_want = greatest(want, job->classes);
+        class_got = sl_greatest(got, job->classes);
+        class_want = sl_greatest(want, job->classes);
         accuracy->agreement += class_got == class_want;
         if (!job->options->labels)
                 return;
@@ -391,6 +384,7 @@ static int import(const char *model, const struct sl_lower_options *lowering, st
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
         int r = sl_import_onnx_bound(model, &limits, &lowering->shapes, ret_graph, error);
 
+        r = r < 0 ? r : sl_graph_expand_nibbles(*ret_graph, NULL, NULL, error);
         return r < 0 ? r : sl_passes_run(*ret_graph, &(struct sl_pass_options){.without = ~BASIC_PASSES}, error);
 }
 

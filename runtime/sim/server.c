@@ -390,11 +390,6 @@ static void look(struct sl_sim_server *server, struct model *model, uint32_t pri
                                 .batch_max = worker->batch_max, .jobs = worker->n_jobs, .jobs_max = server->jobs_max},
                         &server->turns[worker->let]);
         }
-        if (model->options.corun > 0) {
-                model->view.corun = model->options.corun;
-                model->view.launch_ns = model->options.launch_ns;
-                model->view.at_once = model->options.at_once;
-        }
 }
 
 /* Return: when its policy wants to be asked again. */

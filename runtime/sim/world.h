@@ -45,9 +45,6 @@ struct sl_sim_model {
         uint64_t slice_ns;      /* that a job may take; 0: @slice_samples holds */
         uint32_t slice_samples; /* at least 1; as long as no service time is known */
         bool ignores_batch_max; /* a task of more samples than a worker's largest batch is computed as one */
-        uint64_t launch_ns;     /* what its policy is told, as sl_sim_time has it */
-        double corun;           /* and of others; 0: as the dispatcher does it, that lets are shared by time */
-        uint32_t at_once;
 };
 
 struct sl_sim_worker {

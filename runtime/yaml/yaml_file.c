@@ -255,13 +255,13 @@ unsigned sl_yaml_file_line(const struct sl_yaml_file *file, const char *key_path
 
 int sl_yaml_file_error(const struct sl_yaml_file *file, struct sl_error *error, const char *key_path, const char *format, ...)
 {
-        char text[SL_ERROR_TEXT_BYTES];
+        struct sl_error text;
         va_list args;
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        sl_error_print(&text, format, args);
         va_end(args);
-        return sl_error_set(error, EINVAL, "%s:%u: %s: %s", file->path, sl_yaml_file_line(file, key_path), key_path, text);
+        return sl_error_set(error, EINVAL, "%s:%u: %s: %s", file->path, sl_yaml_file_line(file, key_path), key_path, text.text);
 }
 
 /* "limits.client" out of the innermost-first keys, with the unknown key, which libcyaml counts to the cause, at its end. */

@@ -13,14 +13,14 @@ int64_t sl_dim_sizes_find(const struct sl_dim_sizes *sizes, const char *name)
         for (uint32_t i = 0; sizes && i < sizes->n; i++)
                 if (strcmp(sl_dim_sizes_name(sizes, i), name) == 0)
                         return sizes->sizes[i];
-        return 0;
+        return SL_DIM_SIZE_NONE;
 }
 
 int sl_dim_sizes_add(struct sl_dim_sizes *sizes, const char *name, size_t n_name, int64_t size)
 {
         char *end = sizes->text + sizes->text_bytes;
 
-        if (!n_name || n_name >= SL_SYMBOL_BYTES || size < 1 || size > SL_DIM_SIZE_MAX)
+        if (!n_name || n_name >= SL_SYMBOL_BYTES || size < 0 || size > SL_DIM_SIZE_MAX)
                 return -EINVAL;
         for (uint32_t i = 0; i < sizes->n; i++)
                 if (strlen(sl_dim_sizes_name(sizes, i)) == n_name && !memcmp(sl_dim_sizes_name(sizes, i), name, n_name))
@@ -58,7 +58,7 @@ static int parse_part(const char *part, size_t n, struct sl_dim_sizes *sizes, st
                         "\"%.*s\": the names of dimensions that have sizes take at most %d bytes together", (int)n, part,
                         SL_DIM_NAMES_BYTES);
         if (r < 0)
-                return sl_error_set(error, EINVAL, "\"%.*s\": a name has 1 to %d bytes, a size is 1 to %lld", (int)n, part,
+                return sl_error_set(error, EINVAL, "\"%.*s\": a name has 1 to %d bytes, a size is 0 to %lld", (int)n, part,
                         SL_SYMBOL_BYTES - 1, SL_DIM_SIZE_MAX);
         return 0;
 }

@@ -16,6 +16,8 @@ struct sl_error;
 #define SL_SYMBOL_BYTES       (SL_NAME_MAX + 12) /* of a name, terminated: that of an input and an axis */
 #define SL_DIM_NAMES_BYTES    4096               /* of the names that have sizes at a time, each terminated */
 #define SL_DIM_SIZE_MAX       (1ll << 31)
+#define SL_SIZES_TEXT_MAX     (SL_SYMBOLS_MAX * 11 + 1) /* "[480x640]" behind the name of a model */
+#define SL_VERSION_TEXT_MAX   20                        /* ":2" there */
 #define SL_DIM_SIZES_TEXT_MAX (SL_DIM_NAMES_BYTES + SL_SYMBOLS_MAX * 12)
 
 /* Equal sizes in the same order are equal bytes: what is not used is zero. */
@@ -41,12 +43,14 @@ int sl_dim_sizes_parse(const char *text, struct sl_dim_sizes *ret_sizes, struct 
 const char *sl_dim_sizes_print(const struct sl_dim_sizes *sizes, char *text);
 
 /*
- * -EINVAL an empty or too long name, or a size below 1 or above SL_DIM_SIZE_MAX; -E2BIG there are SL_SYMBOLS_MAX; -ENOSPC all names
+ * -EINVAL an empty or too long name, or a size below 0 or above SL_DIM_SIZE_MAX; -E2BIG there are SL_SYMBOLS_MAX; -ENOSPC all names
  * together are too long; -EEXIST the name is there.
  */
 int sl_dim_sizes_add(struct sl_dim_sizes *sizes, const char *name, size_t n_name, int64_t size);
 
-/* The size of that name; 0 when there is none. NULL binds nothing. */
+/* The size of that name, 0 or more; SL_DIM_SIZE_NONE. NULL binds nothing. */
+#define SL_DIM_SIZE_NONE (-1)
+#define SL_DIM_SIZE_ANY  (-2) /* in a list of sizes: that of a plan of any size */
 int64_t sl_dim_sizes_find(const struct sl_dim_sizes *sizes, const char *name);
 
 /*

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
-#include <stdarg.h>
+#include "base/utf8.h"
+
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define WHOLE_BYTES 4096 /* of a text with the names that it quotes */
-#define SHOWN_BYTES 48   /* of a quoted name that is shortened */
+#define WHOLE_BYTES    4096 /* of a text with the names that it quotes */
+#define SHOWN_BYTES    52   /* of a quoted name that is shortened, terminated */
+#define BRACKETS_BYTES 16   /* the least that is shown of what is added in brackets, terminated */
 
 /* The longest text between two quotation marks; its length is 0 where there is none. */
 static char *find_longest(char *text, size_t *ret_length)
@@ -31,29 +35,83 @@ static char *find_longest(char *text, size_t *ret_length)
 /* What is said of a long name goes before its end: such names are shortened, between characters, until the text fits. */
 static void shorten_names(char *text, size_t bytes)
 {
-        char *name;
-        size_t length, kept;
+        char *name, behind;
+        size_t length;
 
         while (strlen(text) >= bytes) {
                 name = find_longest(text, &length);
-                if (length <= SHOWN_BYTES + 3)
+                if (length < SHOWN_BYTES)
                         return;
-                for (kept = SHOWN_BYTES; kept && ((unsigned char)name[kept] & 0xc0) == 0x80; kept--)
-                        ;
-                memcpy(name + kept, "...", 3);
-                memmove(name + kept + 3, name + length, strlen(name + length) + 1);
+                behind = name[length];
+                name[length] = 0;
+                sl_utf8_fit(name, name, SHOWN_BYTES);
+                name[length] = behind;
+                memmove(name + strlen(name), name + length, strlen(name + length) + 1);
         }
 }
 
-static void print_text(struct sl_error *error, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+/* Where the brackets open with which the text ends; NULL: it ends with none, or is nothing else. */
+static char *find_last_brackets(char *text)
+{
+        char *at = text + strlen(text);
+        uint32_t depth = 0;
 
-static void print_text(struct sl_error *error, const char *format, va_list args)
+        if (at == text || at[-1] != ')')
+                return NULL;
+        while (at-- > text) {
+                depth += *at == ')';
+                if (*at == '(' && --depth == 0)
+                        return at > text + 1 && at[-1] == ' ' ? at : NULL;
+        }
+        return NULL;
+}
+
+/* Then what is added in brackets at the end: it is cut in its middle, or left out with the space before it. */
+static void shorten_brackets(char *text, size_t bytes)
+{
+        char *brackets = strlen(text) >= bytes ? find_last_brackets(text) : NULL;
+
+        if (!brackets || (size_t)(brackets - text) > bytes)
+                return;
+        if (bytes - (size_t)(brackets - text) >= BRACKETS_BYTES)
+                sl_utf8_fit(brackets, brackets, bytes - (size_t)(brackets - text));
+        else
+                brackets[-1] = 0;
+}
+
+/* Of a text with its names whole; what is left is cut between characters. */
+static void take(struct sl_error *error, char *whole)
+{
+        size_t length;
+
+        shorten_names(whole, sizeof(error->text));
+        shorten_brackets(whole, sizeof(error->text));
+        length = sl_utf8_head(whole, sizeof(error->text) - 1);
+        memcpy(error->text, whole, length);
+        error->text[length] = '\0';
+}
+
+const char *sl_error_fit(const char *text, char *ret_text, size_t bytes)
 {
         char whole[WHOLE_BYTES];
 
-        vsnprintf(whole, sizeof(whole), format, args);
-        shorten_names(whole, sizeof(error->text));
-        snprintf(error->text, sizeof(error->text), "%.*s", (int)sizeof(error->text) - 1, whole);
+        sl_utf8_fit(text, whole, sizeof(whole));
+        shorten_names(whole, bytes);
+        shorten_brackets(whole, bytes);
+        return sl_utf8_fit(whole, ret_text, bytes);
+}
+
+void sl_error_print(struct sl_error *error, const char *format, va_list args)
+{
+        char whole[WHOLE_BYTES], *large = NULL;
+        va_list again;
+
+        va_copy(again, args);
+        if (vsnprintf(whole, sizeof(whole), format, args) >= (int)sizeof(whole) && vasprintf(&large, format, again) < 0)
+                large = NULL;
+        va_end(again);
+        take(error, large ? large : whole);
+        free(large);
 }
 
 int sl_error_set(struct sl_error *error, int code, const char *format, ...)
@@ -62,47 +120,41 @@ int sl_error_set(struct sl_error *error, int code, const char *format, ...)
                 va_list args;
 
                 va_start(args, format);
-                print_text(error, format, args);
+                sl_error_print(error, format, args);
                 va_end(args);
         }
         return -code;
 }
 
-/* Cuts off what does not fit. */
-static void append(struct sl_error *error, const char *more)
-{
-        size_t used = strnlen(error->text, sizeof(error->text) - 1);
-        size_t length = strnlen(more, sizeof(error->text) - 1 - used);
-
-        memcpy(error->text + used, more, length);
-        error->text[used + length] = '\0';
-}
-
 void sl_error_append(struct sl_error *error, const char *format, ...)
 {
-        struct sl_error more;
+        char whole[WHOLE_BYTES];
         va_list args;
+        size_t used;
 
         if (!error)
                 return;
+        used = strnlen(error->text, sizeof(error->text) - 1);
+        memcpy(whole, error->text, used);
         va_start(args, format);
-        vsnprintf(more.text, sizeof(more.text), format, args);
+        vsnprintf(whole + used, sizeof(whole) - used, format, args);
         va_end(args);
-        append(error, more.text);
+        take(error, whole);
 }
 
 int sl_error_prefix(struct sl_error *error, int result, const char *format, ...)
 {
         if (error) {
-                struct sl_error outer;
+                char whole[WHOLE_BYTES];
+                size_t room = sizeof(whole) - strlen(": ") - strnlen(error->text, sizeof(error->text) - 1);
                 va_list args;
 
                 va_start(args, format);
-                print_text(&outer, format, args);
+                vsnprintf(whole, room, format, args);
                 va_end(args);
-                append(&outer, ": ");
-                append(&outer, error->text);
-                *error = outer;
+                error->text[sizeof(error->text) - 1] = '\0';
+                strcat(strcat(whole, ": "), error->text);
+                take(error, whole);
         }
         return result;
 }

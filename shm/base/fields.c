@@ -2,6 +2,7 @@
 #include "base/fields.h"
 
 #include "base/quote.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,13 +37,12 @@ static char *begin_field(struct sl_fields *fields, const char *key)
 
 void sl_fields_add(struct sl_fields *fields, const char *key, const char *value)
 {
-        char *at = begin_field(fields, key);
+        char *at = begin_field(fields, key), text[SL_FIELDS_BYTES];
 
         if (!at)
                 return;
         if (sl_fields_is_number(value, strlen(value)))
-                snprintf(
-                        at, sizeof(fields->text) - fields->used, "\"%.*s\"", (int)(sizeof(fields->text) - fields->used - 3), value);
+                sprintf(at, "\"%s\"", sl_utf8_fit(value, text, sizeof(fields->text) - fields->used - 2));
         else
                 sl_quote(value, at, sizeof(fields->text) - fields->used);
         fields->used += strlen(at);

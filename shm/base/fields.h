@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SL_FIELDS_BYTES 896 /* with time, level and event it is a line of the log, uncut */
+#define SL_FIELDS_BYTES 3072 /* with time, level and event it is a line of the log, uncut */
 
 struct sl_fields {
         size_t used;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/quote.h"
 
+#include "base/utf8.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#define CUT "..."
 
 static bool is_word(const char *value)
 {
@@ -28,25 +32,48 @@ static size_t escape(unsigned char character, char ret_text[5])
         return (size_t)sprintf(ret_text, "%c", character);
 }
 
+/* The next character, or byte that is none, as it stands between quotes: its length. @ret_text: 5 bytes. */
+static size_t next_escaped(const char **value, char *ret_text)
+{
+        size_t bytes = sl_utf8_bytes(*value, strlen(*value)), length;
+
+        if (bytes > 1) {
+                memcpy(ret_text, *value, bytes);
+                *value += bytes;
+                return bytes;
+        }
+        length = escape((unsigned char)**value, ret_text);
+        *value += 1;
+        return length;
+}
+
+static size_t escaped_bytes(const char *value)
+{
+        char escaped[5];
+        size_t bytes = 0;
+
+        while (*value)
+                bytes += next_escaped(&value, escaped);
+        return bytes;
+}
+
 const char *sl_quote(const char *value, char *ret_text, size_t bytes)
 {
+        const char *cut = escaped_bytes(value) + 3 > bytes && bytes > 2 * sizeof(CUT) ? CUT : "";
         size_t used = 0;
 
-        if (is_word(value)) {
-                snprintf(ret_text, bytes, "%s", value);
-                return ret_text;
-        }
+        if (is_word(value) && strlen(value) < bytes)
+                return strcpy(ret_text, value);
         ret_text[used++] = '"';
-        for (; *value; value++) {
+        while (*value) {
                 char escaped[5];
-                size_t length = escape((unsigned char)*value, escaped);
+                size_t length = next_escaped(&value, escaped);
 
-                if (used + length + 2 > bytes)
+                if (used + length + strlen(cut) + 2 > bytes)
                         break;
                 memcpy(ret_text + used, escaped, length);
                 used += length;
         }
-        ret_text[used++] = '"';
-        ret_text[used] = 0;
+        sprintf(ret_text + used, "%s\"", cut);
         return ret_text;
 }

@@ -8,6 +8,6 @@
 
 /*
  * A value that anybody can have chosen, safe for a line: as it is when it is a plain word, else in double quotes with \" \\ \n \t
- * and \xHH. It is cut when @bytes do not suffice. Returns @ret_text.
+ * and \xHH. When @bytes do not suffice it is cut between characters, in quotes and with "..." at its end. Returns @ret_text.
  */
 const char *sl_quote(const char *value, char *ret_text, size_t bytes);

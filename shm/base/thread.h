@@ -12,7 +12,7 @@ typedef void *sl_thread_main_fn(void *argument);
 /**
  * sl_thread_start() - start a thread
  * @cores: where it runs; empty: wherever the caller may
- * @name:  at most 15 bytes, or it has the caller's
+ * @name:  at most 15 bytes: what is behind them is left out
  *
  * Any thread. It is the caller's to join.
  *
@@ -22,8 +22,9 @@ int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn 
 
 /**
  * sl_thread_start_aside() - start a thread that no signal comes to: they are for the threads that wait for them
- * @name: at most 15 bytes, or it has the caller's
+ * @cores: where it runs; NULL or empty: wherever the caller may
+ * @name:  at most 15 bytes: what is behind them is left out
  *
- * Any thread. It is the caller's to join, or to detach. Return: 0, -EAGAIN, -ENOMEM.
+ * Any thread. It is the caller's to join, or to detach. Return: as above.
  */
-int sl_thread_start_aside(const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread);
+int sl_thread_start_aside(const cpu_set_t *cores, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/value.h"
 
+#include "base/dim_sizes.h"
+#include "base/utf8.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -76,7 +79,8 @@ int sl_value_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *ret_b
 int sl_value_choice(const char *text, const char *const *names, uint32_t n, uint64_t *ret_index, char *ret_wish)
 {
         static const char more[] = ", ...";
-        size_t used;
+        const char *between = ", ";
+        size_t used, all;
 
         for (uint32_t i = 0; i < n; i++) {
                 if (strcmp(text, names[i]) == 0) {
@@ -85,13 +89,17 @@ int sl_value_choice(const char *text, const char *const *names, uint32_t n, uint
                 }
         }
         wish(ret_wish, "not one of ");
-        used = strlen(ret_wish);
+        all = used = strlen(ret_wish);
+        for (uint32_t i = 0; i < n; i++)
+                all += strlen(names[i]) + 2;
+        if (all > SL_WISH_FULL_BYTES)
+                between = ",";
         for (uint32_t i = 0; i < n; i++) {
                 if (used + strlen(names[i]) + 2 * sizeof(more) > SL_WISH_BYTES) {
                         strcpy(ret_wish + used, more);
                         break;
                 }
-                used += (size_t)snprintf(ret_wish + used, SL_WISH_BYTES - used, "%s%s", i ? ", " : "", names[i]);
+                used += (size_t)snprintf(ret_wish + used, SL_WISH_BYTES - used, "%s%s", i ? between : "", names[i]);
         }
         return -EINVAL;
 }
@@ -112,14 +120,71 @@ int sl_value_cores(const char *text, cpu_set_t *set, char *ret_wish)
         return 0;
 }
 
+static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
 int sl_value_name(const char *text, char *ret_wish)
 {
-        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
         size_t bytes = strlen(text);
 
         if (bytes == 0 || bytes > 63 || strspn(text, allowed) != bytes || text[0] == '.')
                 return wish(ret_wish, "not a name: 1 to 63 of letters, digits, - _ and . (no dot at the start)");
         return 0;
+}
+
+/* Unicode's categories Z and Cf, its control characters and what is no character (version 15). */
+static bool is_unseen(uint32_t code)
+{
+        static const uint32_t ranges[][2] = {{0x80, 0xa0}, {0xad, 0xad}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd},
+                {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2}, {0x1680, 0x1680}, {0x180e, 0x180e}, {0x2000, 0x200f},
+                {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000}, {0xfdd0, 0xfdef}, {0xfeff, 0xfeff}, {0xfff0, 0xfffb},
+                {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+                {0xe0000, 0xe0fff}};
+
+        for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+                if (code >= ranges[i][0] && code <= ranges[i][1])
+                        return true;
+        return (code & 0xfffe) == 0xfffe;
+}
+
+/* Bytes of @text before the first that no name of a model has. */
+static size_t named_bytes(const char *text, size_t length)
+{
+        size_t at = 0, bytes;
+
+        while (at < length) {
+                uint32_t code = sl_utf8_code(text + at, length - at, &bytes);
+
+                if (bytes == 0 || (bytes == 1 && !strchr(allowed, text[at])) || (bytes > 1 && is_unseen(code)))
+                        break;
+                at += bytes;
+        }
+        return at;
+}
+
+static int check_model_name(const char *text, size_t bytes, char *ret_wish)
+{
+        if (bytes > SL_NAME_MAX)
+                return wish(ret_wish, "not a name: it has %zu bytes, a model's has at most %d", bytes, SL_NAME_MAX);
+        if (bytes == 0 || text[0] == '.' || named_bytes(text, bytes) < bytes)
+                return wish(ret_wish,
+                        "not a name: 1 to %d bytes of letters, digits, - _ . and visible characters beyond ASCII, in UTF-8 "
+                        "(no dot at the start)",
+                        SL_NAME_MAX);
+        return 0;
+}
+
+int sl_value_model_name(const char *text, char *ret_wish)
+{
+        return check_model_name(text, strlen(text), ret_wish);
+}
+
+int sl_value_model_version(const char *text, char *ret_wish)
+{
+        size_t bytes = strcspn(text, ":");
+        uint64_t version;
+        int r = check_model_name(text, bytes, ret_wish);
+
+        return r < 0 || !text[bytes] ? r : sl_value_number(text + bytes + 1, 1, INT64_MAX, &version, ret_wish);
 }
 
 int sl_value_weight(const char *text, float *ret_weight, char *ret_wish)

@@ -18,7 +18,7 @@ Test(dtype, each_type_has_onnx_number_name_and_size)
 
 Test(dtype, a_number_that_is_no_type_has_no_bytes)
 {
-        const uint32_t none[] = {0, 8, 14, 15, 17, 255, UINT32_MAX};
+        const uint32_t none[] = {0, 8, 14, 15, 27, 255, UINT32_MAX};
 
         for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
                 cr_expect_eq(sl_dtype_bytes(none[i]), 0);
@@ -27,13 +27,22 @@ Test(dtype, a_number_that_is_no_type_has_no_bytes)
         }
 }
 
-Test(dtype, floats_are_the_four_whose_bits_may_be_anything)
+Test(dtype, floats_are_those_whose_bits_may_be_anything)
 {
         int floats = 0;
 
         for (uint32_t i = 0; i < SL_DTYPE_LIMIT; i++)
                 floats += sl_dtype_is_float(i) != 0;
-        cr_expect_eq(floats, 4);
+        cr_expect_eq(floats, 10);
         cr_expect(sl_dtype_is_float(SL_DTYPE_F32) && sl_dtype_is_float(SL_DTYPE_BF16));
         cr_expect_not(sl_dtype_is_float(SL_DTYPE_BOOL));
+        cr_expect_not(sl_dtype_is_float(SL_DTYPE_U4) || sl_dtype_is_float(SL_DTYPE_I2));
+}
+
+Test(dtype, small_ones_take_a_byte_of_which_fewer_bits_may_count)
+{
+        for (uint32_t i = 0; i < SL_DTYPE_LIMIT; i++) {
+                cr_expect_eq(sl_dtype_is_small(i) != 0, i >= 17);
+                cr_expect_eq(sl_dtype_bits(i), i == 21 || i == 22 || i == 23 ? 4u : i >= 25 ? 2u : 8 * sl_dtype_bytes(i));
+        }
 }

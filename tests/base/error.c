@@ -51,18 +51,37 @@ Test(error, a_long_name_is_shortened_before_what_is_said_of_it)
         struct sl_error error;
 
         memset(name, 'x', 1024);
+        name[1023] = 'y';
         name[1024] = 0;
         cr_expect_eq(sl_error_set(&error, EINVAL, "model \"%s\": input \"%s\" has 3 samples, the limit is %d", "small", name, 2),
                 -EINVAL);
-        snprintf(shown, sizeof(shown), "\"%.48s...\" has", name);
+        snprintf(shown, sizeof(shown), "\"%.32s...%s\" has", name, name + 1024 - 16);
         cr_expect_not_null(strstr(error.text, shown), "%s", error.text);
         cr_expect_not_null(strstr(error.text, "model \"small\""), "%s", error.text);
         cr_expect_not_null(strstr(error.text, "has 3 samples, the limit is 2"), "%s", error.text);
-        memset(name + 46, '\xc3', 1);
-        for (int i = 47; i < 1023; i += 2)
-                memcpy(name + i, "\xbc\xc3", 2);
-        name[1023] = '\xbc';
+        name[0] = 'z';
+        for (int i = 1; i < 1023; i += 2)
+                memcpy(name + i, "\xc3\xbc", 2);
         sl_error_set(&error, EINVAL, "\"%s\" \"%s\" end", name, name);
-        cr_expect_not_null(strstr(error.text, "xx\xc3\xbc...\" \""), "cut between characters: %s", error.text);
+        cr_expect_not_null(strstr(error.text, "\xc3\xbc...\xc3\xbc"), "cut between characters: %s", error.text);
         cr_expect_not_null(strstr(error.text, "\" end"), "%s", error.text);
+}
+
+Test(error, what_is_added_in_brackets_goes_before_what_is_wrong)
+{
+        const char *wrong = "a dimension of 5 does not make 2 equal parts";
+        char whole[256], shown[128];
+
+        snprintf(whole, sizeof(whole), "%s (1 input: float32 [N,5,8]; of (three) parts; axis = 1)", wrong);
+        cr_expect_str_eq(sl_error_fit(whole, shown, sizeof(shown)), whole);
+        sl_error_fit(whole, shown, strlen(wrong) + 30);
+        cr_expect_eq(strlen(shown), strlen(wrong) + 29, "%s", shown);
+        cr_expect(strstr(shown, wrong) == shown && strstr(shown, " (1 input") && strstr(shown, "...") && strstr(shown, "= 1)"),
+                "%s", shown);
+        cr_expect_str_eq(sl_error_fit(whole, shown, strlen(wrong) + 8), wrong);
+        cr_expect_str_eq(sl_error_fit(whole, shown, strlen(wrong) + 1), wrong);
+        sl_error_fit(whole, shown, strlen(wrong) - 4);
+        cr_expect(strstr(shown, "a dim") == shown && strstr(shown, "..."), "%s", shown);
+        sl_error_fit("no end) of (any kind )", shown, 16);
+        cr_expect_leq(strlen(shown), 15, "%s", shown);
 }

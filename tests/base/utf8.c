@@ -49,3 +49,38 @@ Test(utf8, a_cut_is_between_characters)
         cr_expect_str_eq(sl_utf8_clean("a" EURO EURO, text, 8), "a" EURO EURO);
         cr_expect_str_eq(sl_utf8_clean("abc", text, 1), "");
 }
+
+Test(utf8, what_does_not_fit_keeps_its_beginning_and_its_end)
+{
+        char text[64], name[1025];
+
+        cr_expect_str_eq(sl_utf8_fit("abcdef", text, 7), "abcdef");
+        cr_expect_str_eq(sl_utf8_fit("abcdefgh", text, 7), "abcdef", "no room for more than a beginning");
+        memset(name, 'n', 1024);
+        name[1023] = 'z';
+        name[1024] = 0;
+        cr_expect_str_eq(sl_utf8_fit(name, text, 22), "nnnnnnnnnnnn...nnnnnz");
+        cr_expect_str_eq(sl_utf8_fit(name, name, 22), "nnnnnnnnnnnn...nnnnnz", "in its own place");
+}
+
+/* At every place of the cut, whatever a character's length. */
+Test(utf8, no_cut_is_inside_of_a_character)
+{
+        static const char *const characters[] = {"a", "\xc3\xb6", EURO, SMILE};
+        char name[512], text[512];
+
+        for (size_t c = 0; c < 4; c++) {
+                name[0] = 0;
+                for (int i = 0; i < 100; i++)
+                        strcat(name, characters[c]);
+                for (size_t bytes = 1; bytes < 500; bytes++) {
+                        sl_utf8_fit(name, text, bytes);
+                        cr_assert_lt(strlen(text), bytes);
+                        cr_assert_eq(sl_utf8_printable(text), strlen(text), "%s", text);
+                        cr_assert(strlen(text) + 8 > bytes || !strcmp(text, name), "no more is cut than has to be: %zu", bytes);
+                        cr_assert_eq(sl_utf8_head(name, bytes) % strlen(characters[c]), 0);
+                        cr_assert(sl_utf8_head(name, bytes) + 4 > bytes || sl_utf8_head(name, bytes) == strlen(name));
+                }
+        }
+        cr_expect_eq(sl_utf8_head("\x80\x80\x80\x80\x80\x80\x80\x80", 6), 6, "bytes that are no characters are cut anywhere");
+}

@@ -148,6 +148,46 @@ Test(arena, regions_around_those_given_back_are_handed_to_the_next_runtime)
         world_leave(&w);
 }
 
+/* What is allocated stays where it is; the rest counts against nobody's limits, and can be had again. */
+Test(arena, a_client_that_goes_idle_gives_back_what_it_does_not_need)
+{
+        struct world w;
+        struct starling_client_info info;
+        struct echo e;
+        char *blocks[3];
+
+        world_place(&w);
+        w.fake.arena_limit_bytes = 64 << 20;
+        world_start(&w);
+        world_join(&w);
+        for (int i = 0; i < 3; i++) {
+                blocks[i] = starling_alloc(w.client, (i == 0 ? 700u : 1000u << i) << 10);
+                cr_assert_not_null(blocks[i]);
+        }
+        cr_assert_eq(fake_runtime_regions(w.runtime), 3);
+        cr_assert_eq(starling_trim(w.client), 0);
+        cr_expect_eq(fake_runtime_regions(w.runtime), 3, "all of them are in use");
+        memset(blocks[1], 5, 100);
+        cr_assert_eq(starling_free(w.client, blocks[0]), 0);
+        cr_assert_eq(starling_free(w.client, blocks[2]), 0);
+        cr_assert_eq(starling_trim(w.client), 0);
+        cr_expect_eq(fake_runtime_regions(w.runtime), 1);
+        cr_assert_eq(starling_client_describe(w.client, &info), 0);
+        cr_expect_eq(info.regions, 1);
+        cr_expect_eq(blocks[1][99], 5);
+        cr_assert_eq(starling_free(w.client, blocks[1]), 0);
+        cr_assert_eq(starling_trim(w.client), 0);
+        cr_expect_eq(fake_runtime_regions(w.runtime), 0);
+        cr_assert_eq(starling_trim(w.client), 0);
+        echo_prepare(&w, 5, &e);
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0, "%s", starling_queue_error(w.queue));
+        w.runtime = fake_runtime_kill(w.runtime, 0);
+        starling_free(w.client, e.input.data);
+        starling_free(w.client, e.output.data);
+        cr_expect_eq(starling_trim(w.client), -EPIPE);
+        world_leave(&w);
+}
+
 Test(arena, what_there_is_no_room_for_is_said_with_the_figures)
 {
         struct world w;
@@ -203,7 +243,9 @@ Test(arena, impossible_tensors_are_refused)
         world_enter(&w);
         cr_assert_eq(starling_tensor_alloc(w.client, (enum starling_dtype)8, 1, (uint32_t[]){1}, &t), -EINVAL);
         cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 9, huge, &t), -EINVAL);
-        cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 2, (uint32_t[]){1, 0}, &t), -EINVAL);
+        cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 2, (uint32_t[]){1, 0}, &t), 0);
+        cr_assert(t.data && t.bytes == 0 && t.dims[1] == 0, "one without elements has a place");
+        cr_assert_eq(starling_free(w.client, t.data), 0);
         cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 3, huge, &t), -EOVERFLOW);
         cr_assert_lt(starling_tensor_alloc(w.client, STARLING_F32, 2, huge, &t), 0);
         cr_assert_null(starling_alloc(w.client, 0));

@@ -133,7 +133,7 @@ Test(attach, readers_list_models_and_do_nothing_else)
         world_start(&w);
         w.options.role = STARLING_ROLE_READER;
         cr_assert_eq(starling_connect(&w.options, &w.client, &w.error), 0, "%s", w.error.text);
-        cr_assert_eq(starling_model_list(w.client, entries, 2), 7);
+        cr_assert_eq(starling_model_list(w.client, entries, 2), 9);
         cr_assert_str_eq(entries[0].name, "echo");
         cr_assert_eq(entries[0].state, STARLING_MODEL_READY);
         cr_assert_eq(entries[1].ensemble, 1);

@@ -143,7 +143,7 @@ Test(death, an_event_loop_learns_of_it)
         submit_noops(&w, 1, 0);
         cr_assert_eq(starling_queue_arm(w.queue), 0);
         w.runtime = fake_runtime_kill(w.runtime, 0);
-        cr_assert_eq(poll(&entry, 1, 10000), 1);
+        cr_assert_eq(poll(&entry, 1, 60000), 1);
         cr_assert_eq(starling_queue_arm(w.queue), 1);
         cr_assert_eq(starling_poll(w.queue, &c, 1), 1);
         cr_assert_eq(c.status, -EPIPE);
@@ -300,17 +300,21 @@ Test(death, a_model_that_changed_meanwhile_is_stale_and_a_missing_one_is_missing
         world_start(&w);
         cr_assert_eq(starling_reconnect(w.client, 0, NULL), 0);
         cr_assert_eq(starling_submit(w.queue, &e.request, NULL), -ENOENT);
+        cr_expect_eq(starling_model_changed(e.request.model), 1);
         w.runtime = fake_runtime_kill(w.runtime, 0);
         w.fake.without_echo = false;
         world_start(&w);
         cr_assert_eq(starling_reconnect(w.client, 0, NULL), 0);
         cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        cr_expect_eq(starling_model_changed(e.request.model), 0);
         w.runtime = fake_runtime_kill(w.runtime, 0);
+        cr_expect_eq(starling_model_changed(e.request.model), 0, "nobody is there to have changed it");
         w.fake.echo_width = 8;
         world_start(&w);
         cr_assert_eq(starling_reconnect(w.client, 0, NULL), 0);
         cr_assert_eq(starling_submit(w.queue, &e.request, NULL), -ESTALE);
         cr_assert_not_null(strstr(starling_queue_error(w.queue), "model \"echo\""));
+        cr_expect_eq(starling_model_changed(e.request.model), 1);
         world_leave(&w);
 }
 
@@ -375,7 +379,7 @@ Test(death, an_event_loop_goes_on_after_a_reconnect)
         submit_noops(&w, 1, 0);
         cr_assert_eq(starling_queue_arm(w.queue), 0);
         fake_runtime_hold(w.runtime, false);
-        cr_assert_eq(poll(&entry, 1, 10000), 1);
+        cr_assert_eq(poll(&entry, 1, 60000), 1);
         eventually(starling_poll(w.queue, &c, 1) == 1);
         world_leave(&w);
 }

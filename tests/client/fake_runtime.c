@@ -7,8 +7,10 @@
 #include "base/dtype.h"
 #include "catalogue.h"
 #include "doorbell.h"
+#include "reason.h"
 #include "ring.h"
 #include "segment.h"
+#include "task_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +63,7 @@ struct fake_runtime {
         uint32_t echo_generation;
         pthread_t thread;
         _Atomic bool stop, hold, lie;
+        _Atomic int refusals[FAKE_SECOND + 1]; /* by the place of the model; 0: none */
         uint16_t lie_tag; /* set before `lie` */
         uint32_t lie_index;
         _Atomic uint32_t n_published_at_death, n_held, n_named, n_clients, n_regions;
@@ -74,7 +77,10 @@ struct listed {
         struct sl_catalogue_port ports[4];
 };
 
-static const char texts[] = "x\0ids\0y\0ids_out";
+static const char texts[] = "x\0ids\0y\0ids_out\0cat\x1f"
+                            "a dog\x1f";
+
+#define LABELS 16 /* where "cat" begins */
 
 static void port(struct sl_catalogue_port *to, uint32_t name, uint32_t dtype, uint8_t batch_axis, uint8_t rank, const int32_t *dims)
 {
@@ -111,7 +117,8 @@ static void list(struct sl_catalogue *catalogue, uint32_t index, struct listed *
                 abort();
 }
 
-enum { ECHO, PAIR, VECTOR, FIRST3, BROKEN, LOADING, FAILED, N_MODELS };
+enum { ECHO, PAIR, VECTOR, FIRST3, BROKEN, LOADING, FAILED, FIRST, SECOND, N_MODELS };
+static_assert((int)FIRST == (int)FAKE_FIRST && (int)SECOND == (int)FAKE_SECOND, "");
 
 static void publish_echo(struct fake_runtime *f)
 {
@@ -127,6 +134,23 @@ static void publish_echo(struct fake_runtime *f)
         list(f->catalogue.base, ECHO, &echo);
 }
 
+static void fill_tasks(struct fake_runtime *f, const struct listed *first)
+{
+        struct sl_task_head task = {.name = 1, .n = 2, .has_costs = 1, .signature = sl_task_signature(first->ports, 1, 1)};
+        struct sl_variant_row rows[2] = {
+                {.state = SL_VARIANT_SERVES, .index = FIRST, .samples_max = ECHO_SAMPLES, .accuracy = 0.9, .cost = 1, .name = 8},
+                {.state = SL_VARIANT_SERVES, .index = SECOND, .samples_max = ECHO_SAMPLES, .accuracy = 0.8, .cost = 2, .name = 14}};
+        char names[] = "\0either\0first\0second";
+
+        if (fake_runtime_tasks(f))
+                sl_task_page_write(fake_runtime_tasks(f), &(struct sl_task_content){.tasks = &task,
+                                                                  .rows = rows,
+                                                                  .texts = names,
+                                                                  .n_tasks = 1,
+                                                                  .n_rows = 2,
+                                                                  .texts_bytes = sizeof(names)});
+}
+
 static void fill_catalogue(struct fake_runtime *f)
 {
         struct sl_catalogue *catalogue = f->catalogue.base;
@@ -137,14 +161,19 @@ static void fill_catalogue(struct fake_runtime *f)
                 [BROKEN] = listed("broken", SL_MODEL_READY, 1),
                 [LOADING] = listed("loading", SL_MODEL_LOADING, 1),
                 [FAILED] = listed("failed", SL_MODEL_FAILED, 1),
+                [FIRST] = listed("first", SL_MODEL_READY, 1),
+                [SECOND] = listed("second", SL_MODEL_READY, 1),
         };
 
         snprintf(models[FAILED].model.reason, sizeof(models[FAILED].model.reason), "not an ONNX file");
         models[PAIR].model.flags = SL_MODEL_ENSEMBLE;
         both(&models[PAIR], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 2});
         both(&models[PAIR], 1, SL_DTYPE_I64, 0, 2, (int32_t[]){-1, 3});
+        models[PAIR].ports[1].labels = models[PAIR].ports[3].labels = LABELS;
         both(&models[VECTOR], 0, SL_DTYPE_F32, SL_NO_BATCH_AXIS, 1, (int32_t[]){3});
         both(&models[FIRST3], 0, SL_DTYPE_F32, SL_NO_BATCH_AXIS, 2, (int32_t[]){-1, 2});
+        both(&models[FIRST], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 4});
+        both(&models[SECOND], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 4});
         both(&models[BROKEN], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 1});
         catalogue->magic = SL_WIRE_MAGIC;
         catalogue->version = SL_WIRE_VERSION;
@@ -157,9 +186,20 @@ static void fill_catalogue(struct fake_runtime *f)
         publish_echo(f);
         for (uint32_t i = PAIR; i < N_MODELS; i++)
                 list(catalogue, i, &models[i]);
+        fill_tasks(f, &models[FIRST]);
 }
 
 /* ---- answering requests ---- */
+
+static int refusal(const struct guest *g, const struct held *h)
+{
+        return h->entry.model <= FAKE_SECOND ? atomic_load(&g->runtime->refusals[h->entry.model]) : 0;
+}
+
+static bool is_refused(const struct guest *g, const struct held *h)
+{
+        return !(h->entry.flags & SL_ENTRY_NOOP) && refusal(g, h);
+}
 
 static void complete(struct guest *g, const struct held *h, int status, uint64_t bytes_needed)
 {
@@ -174,6 +214,7 @@ static void complete(struct guest *g, const struct held *h, int status, uint64_t
                 .bytes_needed = bytes_needed,
                 .index = h->index,
                 .n_outputs = status == 0 ? h->entry.n_outputs + g->runtime->options.outputs_too_many : 0,
+                .flags = is_refused(g, h) ? SL_COMPLETION_REASON : 0,
         };
 
         sl_completer_put(&g->queues[h->queue].completer, &g->queues[h->queue].map, &completion);
@@ -196,7 +237,7 @@ static int copy_tensor(struct guest *g, const struct held *h, uint32_t i, uint64
         void *to = bytes_at(g, out);
         uint64_t bytes = in->bytes;
 
-        if (!from || !to)
+        if (!from || (!to && out->dtype != SL_DTYPE_NONE))
                 return -EINVAL;
         *shape = (struct sl_output){.rank = in->rank, .dtype = in->dtype};
         memcpy(shape->dims, in->dims, sizeof(shape->dims));
@@ -206,9 +247,10 @@ static int copy_tensor(struct guest *g, const struct held *h, uint32_t i, uint64
         }
         shape->bytes = bytes;
         *ret_needed = bytes;
-        if (out->bytes < bytes)
+        if (out->dtype != SL_DTYPE_NONE && out->bytes < bytes)
                 return -EMSGSIZE;
-        memcpy(to, from, bytes);
+        if (out->dtype != SL_DTYPE_NONE) /* it is wanted */
+                memcpy(to, from, bytes);
         *ret_needed = 0;
         return 0;
 }
@@ -220,6 +262,11 @@ static void answer(struct guest *g, const struct held *h)
 
         if (h->entry.flags & SL_ENTRY_NOOP) {
                 complete(g, h, 0, 0);
+                return;
+        }
+        if (is_refused(g, h)) {
+                sl_reason_put(&g->queues[h->queue].map, h->entry.tag, &(struct sl_reason){.code = SL_REASON_GENERATION}, NULL);
+                complete(g, h, refusal(g, h), 0);
                 return;
         }
         if (h->entry.model == BROKEN)
@@ -435,10 +482,10 @@ static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_mess
         if (f->options.depth_granted)
                 g->shape.depth = f->options.depth_granted;
         m.welcome.version = f->options.wire_version ? f->options.wire_version : SL_WIRE_VERSION;
-        m.welcome.features = SL_FEATURES;
+        m.welcome.features = f->options.without_tasks ? SL_FEATURES & ~(uint64_t)SL_FEATURE_TASKS : SL_FEATURES;
         m.welcome.client_id = 7;
         m.welcome.shape = g->shape;
-        m.welcome.catalogue_bytes = sizeof(struct sl_catalogue);
+        m.welcome.catalogue_bytes = f->catalogue.bytes;
         m.welcome.arena_limit_bytes = limit_of(f);
         if (g->role == SL_ROLE_CLIENT) {
                 if (make_channel(g, &fds[SL_FD_REQUEST], &fds[SL_FD_RESPONSE]) < 0)
@@ -501,11 +548,11 @@ static int release_region(struct fake_runtime *f, struct guest *g, uint32_t inde
 
 static int administer(struct fake_runtime *f, struct guest *g, const struct sl_message *question)
 {
-        bool missing = strcmp(question->admin.model, "missing") == 0;
+        bool missing = strcmp(question->model, "missing") == 0;
         struct sl_message m =
                 answer_of(SL_MESSAGE_DONE, missing ? -ENOENT : 0, missing ? "no model \"missing\" in the repository" : "");
 
-        if (strcmp(question->admin.model, "echo") == 0) {
+        if (strcmp(question->model, "echo") == 0) {
                 f->echo_generation++;
                 publish_echo(f);
         }
@@ -692,8 +739,8 @@ int fake_runtime_start(const struct fake_options *options, struct fake_runtime *
 
         f->options = *options;
         snprintf(f->path, sizeof(f->path), "%s", options->socket);
-        r = sl_segment_create(
-                "fake-catalogue", sizeof(struct sl_catalogue), SL_SEAL_RESPONSE, &f->catalogue_fd, &f->catalogue, NULL);
+        r = sl_segment_create("fake-catalogue", sizeof(struct sl_catalogue) + (options->without_tasks ? 0 : SL_TASK_PAGE_BYTES),
+                SL_SEAL_RESPONSE, &f->catalogue_fd, &f->catalogue, NULL);
         if (r < 0)
                 return r;
         fill_catalogue(f);
@@ -717,6 +764,16 @@ struct fake_runtime *fake_runtime_kill(struct fake_runtime *f, uint32_t n_publis
         sl_mapping_free(&f->catalogue);
         free(f);
         return NULL;
+}
+
+struct sl_task_page *fake_runtime_tasks(struct fake_runtime *f)
+{
+        return sl_task_page_in(&f->catalogue);
+}
+
+void fake_runtime_refuse(struct fake_runtime *f, uint32_t index, int status)
+{
+        f->refusals[index] = status;
 }
 
 void fake_runtime_hold(struct fake_runtime *f, bool hold)

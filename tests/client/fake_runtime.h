@@ -9,6 +9,7 @@
  *     first3  float32 [?,2] -> float32 [?,2]: the first three rows
  *     broken  float32 [N,1] -> float32 [N,1]: completes with -EIO
  *     loading, failed: models in these states
+ *     first, second  as echo: the variants of task "either", 0.9 accurate for 1 and 0.8 for 2
  *
  * Threads: the functions are called by the test's thread; the runtime's thread owns everything else.
  */
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 struct fake_runtime;
+struct sl_task_page;
 
 struct fake_options {
         const char *socket;          /* path */
@@ -32,6 +34,7 @@ struct fake_options {
         bool silent;           /* listens, and never answers */
         const char *refusal;   /* answers every hello with -EACCES and this text */
         uint32_t wire_version; /* 0: the real one */
+        bool without_tasks;    /* it knows of no page of tasks */
         uint32_t wanted;       /* threads that want to run, it says, on two cores, and that workers compute; 0: it says nothing */
 
         /* What is said of a channel does not hold. */
@@ -56,6 +59,15 @@ uint32_t fake_runtime_named(struct fake_runtime *runtime);
 
 /* Publishes a completion that nobody asked for, of this tag and submission index, on queue pair 0 of every client. */
 void fake_runtime_lie(struct fake_runtime *runtime, uint16_t tag, uint32_t index);
+
+/* Its page of tasks, which the test's thread writes from the start on. */
+struct sl_task_page *fake_runtime_tasks(struct fake_runtime *runtime);
+
+/* Places of "first" and "second" in the catalogue. */
+enum { FAKE_FIRST = 7, FAKE_SECOND };
+
+/* Requests to the model at @index end with @status and a reason from now on; 0: they do not. */
+void fake_runtime_refuse(struct fake_runtime *runtime, uint32_t index, int status);
 
 /* Clients that are attached. */
 uint32_t fake_runtime_clients(struct fake_runtime *runtime);

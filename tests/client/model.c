@@ -36,6 +36,17 @@ Test(model, says_its_inputs_outputs_and_limits)
         cr_assert_eq(info->inputs[1].dims[1], 3);
         cr_assert_eq(info->inputs[1].batch_axis, 0);
         cr_assert_str_eq(info->outputs[0].name, "y");
+        for (uint32_t i = 0; i < 2; i++) {
+                const struct starling_port *ids = i ? &info->outputs[1] : &info->inputs[1];
+
+                cr_assert_eq(ids->n_labels, 2);
+                cr_assert_str_eq(ids->labels[0], "cat");
+                cr_assert_str_eq(starling_label(ids, 1), "a dog");
+                cr_assert_null(starling_label(ids, 2));
+                cr_assert_null(starling_label(ids, -1));
+        }
+        cr_assert_eq(info->outputs[0].n_labels, 0);
+        cr_assert_null(starling_label(&info->outputs[0], 0));
         cr_assert_null(starling_model_close(model));
         cr_assert_eq(starling_model_open(w.client, "vector", &model, NULL), 0);
         cr_assert_eq(starling_model_describe(model)->inputs[0].batch_axis, -1);
@@ -53,5 +64,32 @@ Test(model, one_that_is_not_ready_is_refused_with_its_cause)
         expect_unopened(&w, "", ENOENT, "no model \"\"");
         expect_unopened(&w, "loading", EAGAIN, "still loading");
         expect_unopened(&w, "failed", EIO, "model \"failed\" cannot be served: not an ONNX file");
+        world_leave(&w);
+}
+
+/* The fake runtime has other inputs and outputs of "echo" after each load. */
+Test(model, one_says_whether_it_has_changed)
+{
+        struct starling_client *admin;
+        struct starling_model *old, *other, *new;
+        struct world w;
+
+        world_enter(&w);
+        cr_assert_eq(starling_model_open(w.client, "echo", &old, &w.error), 0, "%s", w.error.text);
+        cr_assert_eq(starling_model_open(w.client, "pair", &other, &w.error), 0, "%s", w.error.text);
+        cr_expect_eq(starling_model_changed(old), 0);
+        w.options.role = STARLING_ROLE_ADMIN;
+        cr_assert_eq(starling_connect(&w.options, &admin, &w.error), 0, "%s", w.error.text);
+        cr_assert_eq(starling_admin_load(admin, "echo", &w.error), 0, "%s", w.error.text);
+        for (int i = 0; i < 2; i++) {
+                cr_expect_eq(starling_model_changed(old), 1);
+                cr_expect_eq(starling_model_changed(other), 0);
+        }
+        cr_assert_eq(starling_model_open(w.client, "echo", &new, &w.error), 0, "%s", w.error.text);
+        cr_expect_eq(starling_model_changed(new), 0);
+        cr_expect_eq(starling_model_changed(old), 1);
+        cr_assert_eq(starling_admin_load(admin, "echo", &w.error), 0, "%s", w.error.text);
+        cr_expect_eq(starling_model_changed(new), 1);
+        starling_close(admin);
         world_leave(&w);
 }

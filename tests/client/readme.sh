@@ -43,11 +43,12 @@ build loop "$cc" -std=gnu17 -pedantic "$work/loop.c"
 
 # What is read is answered before the loop ends; three lines may come as one.
 sockets=$(mktemp -d) # a socket's path is short
+rm -f "$work/ready" # an earlier run's says so too early
 "$runtime" "$sockets/starling.sock" >"$work/ready" &
 pid=$!
 trap 'kill "$pid"; rm -rf "$sockets"' EXIT
-until grep -q ready "$work/ready"; do kill -0 "$pid"; sleep 0.02; done
-answers=$(printf '1\n2\n3\n' | STARLING_SOCKET_DIR=$sockets timeout 20 "$work/loop" | wc -l)
+until grep -qs ready "$work/ready"; do kill -0 "$pid"; sleep 0.02; done
+answers=$(printf '1\n2\n3\n' | STARLING_SOCKET_DIR=$sockets timeout 120 "$work/loop" | wc -l)
 if [ "$answers" -lt 1 ] || [ "$answers" -gt 3 ]; then
         printf 'the event loop of the manual got %s answers\n' "$answers"
         exit 1

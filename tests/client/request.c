@@ -285,8 +285,9 @@ Test(request, mistakes_are_refused_with_model_tensor_value_and_limit)
         tensor.dtype = STARLING_F64;
         expect_refused(&w, &bad, EINVAL, "got float64 [10,4]");
         tensor = e.input;
-        tensor.dims[0] = 0;
-        expect_refused(&w, &bad, EINVAL, "got float32 [0,4]");
+        tensor.dims[1] = 0;
+        expect_refused(&w, &bad, EINVAL, "got float32 [10,0]");
+        tensor.dims[1] = 4;
         tensor.dims[0] = UINT32_MAX;
         expect_refused(&w, &bad, EINVAL, "wants float32 [N,4]");
         tensor.dims[0] = 1u + INT32_MAX;

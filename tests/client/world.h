@@ -68,7 +68,7 @@ static inline void world_leave(struct world *w)
 /* Waits for what another thread does soon; the limit is there to fail a test that would never end. */
 #define eventually(condition)                                                                                                      \
         do {                                                                                                                       \
-                int tries_ = 5000;                                                                                                 \
+                int tries_ = 60000;                                                                                                \
                 while (!(condition) && --tries_)                                                                                   \
                         usleep(1000);                                                                                              \
                 cr_assert(tries_ > 0, "never came true: %s", #condition);                                                          \

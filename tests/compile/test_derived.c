@@ -23,6 +23,7 @@
 #define CHANNELS      128
 #define FLOATS_MAX    (CHANNELS * 12 * 12)
 #define OUTPUT_FLOATS (16 * 8 * 8)
+#define NAME_BYTES    2000
 
 /* A convolution of large weights, one of small ones, and a constant that is added as it is; @size by @size pixels. */
 static void build(struct network *net, int64_t size, bool other_weights)
@@ -37,9 +38,9 @@ static void build(struct network *net, int64_t size, bool other_weights)
         x = network_node(net, SL_OP_ADD, VALUES(x, network_weights(net, DIMS(1, 16, 1, 1))), 0, NULL);
         network_output(net, network_apply(net, SL_OP_SIGMOID, x));
         for (uint32_t i = 0; i < net->graph->n_nodes; i++) {
-                char *name = sl_graph_alloc(net->graph, 16);
+                char *name = sl_graph_alloc(net->graph, NAME_BYTES);
 
-                snprintf(name, 16, "node-%u", i);
+                snprintf(name, NAME_BYTES, "%0*u", NAME_BYTES - 1, i); /* they differ in their ends */
                 net->graph->nodes[i].name = name;
         }
         network_finish(net);
@@ -114,6 +115,26 @@ Test(derived, equal_constants_are_those_of_the_base)
         cr_assert_eq(sl_plan_info(pair.base)->shared_bytes, 0);
         cr_assert_eq(sl_plan_base(plan), pair.base);
         sl_plan_free(plan);
+        pair_free(&pair);
+}
+
+/* Each once, whatever the number of batch sizes. */
+Test(derived, steps_have_the_whole_names_of_their_nodes)
+{
+        struct pair pair = pair_new();
+        struct sl_step_info info;
+        struct stat status;
+        uint32_t seen = 0;
+
+        for (uint32_t batch = 1; batch <= 2; batch++)
+                for (uint64_t i = 0; i < sl_plan_steps(pair.base, batch); i++) {
+                        cr_assert_eq(sl_plan_step_info(pair.base, batch, i, &info), 0);
+                        cr_assert(info.name[0] != '0' || strlen(info.name) == NAME_BYTES - 1, "%s", info.name);
+                        seen |= info.name[0] == '0' ? 1u << strtoul(info.name, NULL, 10) : 0;
+                }
+        cr_expect_gt(__builtin_popcount(seen), 2, "%#x", seen);
+        cr_assert_eq(fstat(pair.fd, &status), 0);
+        cr_expect_lt(status.st_size, 64 << 10, "%lld bytes", (long long)status.st_size);
         pair_free(&pair);
 }
 

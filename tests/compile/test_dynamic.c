@@ -138,7 +138,7 @@ Test(dynamic, memory_and_steps_have_limits_that_the_error_names)
         model_compile(&m);
         n = 1 << 20;
         cr_assert_eq(run(&m, inputs, y, &open), -ENOMEM);
-        cr_assert(strstr(m.error.text, "65536 bytes"), "%s", m.error.text);
+        cr_assert(strstr(m.error.text, "dynamic_bytes_max is 65536"), "%s", m.error.text);
         model_end(&m);
 }
 

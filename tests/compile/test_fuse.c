@@ -152,7 +152,7 @@ static struct sl_fuse_result run(struct fuse_bench *b)
         do {
                 struct pollfd one = {.fd = sl_fuse_fd(fuse), .events = POLLIN};
 
-                cr_assert_eq(poll(&one, 1, 50000), 1);
+                cr_assert_eq(poll(&one, 1, 60000), 1);
         } while (!sl_fuse_advance(fuse));
         sl_fuse_take(fuse, &result);
         sl_fuse_free(fuse);
@@ -436,11 +436,85 @@ Test(fuse, what_ends_in_the_middle_leaves_nothing)
                 for (uint32_t i = 0, over = 0; i < polls && !over; i++) { /* as it may be, where others have the cores */
                         struct pollfd one = {.fd = sl_fuse_fd(fuse), .events = POLLIN};
 
-                        cr_assert_eq(poll(&one, 1, 50000), 1);
+                        cr_assert_eq(poll(&one, 1, 60000), 1);
                         over = sl_fuse_advance(fuse);
                 }
                 sl_fuse_free(fuse);
         }
+        fuse_bench_deinit(&b);
+}
+
+/* Until a child is wanted, or it is over. */
+static bool come_to_order(struct sl_fuse *fuse, struct sl_compile_options *ret_options)
+{
+        while (!sl_fuse_wants(fuse, ret_options)) {
+                struct pollfd one = {.fd = sl_fuse_fd(fuse), .events = POLLIN};
+
+                cr_assert_eq(poll(&one, 1, 60000), 1);
+                if (sl_fuse_advance(fuse))
+                        return false;
+        }
+        cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1, "a child was started here");
+        return true;
+}
+
+Test(fuse, whoever_orders_its_children_starts_them)
+{
+        static struct fuse_bench b;
+        struct sl_compilation *compilation;
+        struct sl_compile_options options;
+        struct sl_fuse_result result;
+        struct sl_error error = {""};
+        struct sl_fuse *fuse;
+        uint32_t started = 0;
+
+        fuse_bench_init(&b);
+        b.options.orders = true;
+        cr_assert_eq(sl_fuse_begin(&b.options, &fuse, &error), 0, "%s", error.text);
+        while (come_to_order(fuse, &options)) {
+                struct pollfd one = {.events = POLLIN};
+
+                cr_expect_not(sl_fuse_advance(fuse), "it waits for what it has ordered");
+                cr_assert_eq(sl_compile_start(&options, &compilation, &error), 0, "%s", error.text);
+                one.fd = sl_compile_fd(compilation);
+                sl_fuse_give(fuse, 0, compilation, NULL);
+                started++;
+                cr_assert_eq(poll(&one, 1, 60000), 1);
+                if (sl_fuse_advance(fuse))
+                        break;
+        }
+        sl_fuse_take(fuse, &result);
+        sl_fuse_free(fuse);
+        cr_expect_eq(started, 1);
+        cr_assert_eq(result.n_blocks, 1, "%s", result.error.text);
+        cr_expect_eq(result.blocks[0].n_lanes, LANES);
+        sl_fuse_result_deinit(&result);
+        fuse_bench_deinit(&b);
+}
+
+Test(fuse, a_child_that_cannot_be_started_leaves_its_block_unmerged_and_one_that_nobody_starts_nothing)
+{
+        static struct fuse_bench b;
+        struct sl_error error = {"no process is left"};
+        struct sl_compile_options options;
+        struct sl_fuse_result result;
+        struct sl_fuse *fuse;
+
+        fuse_bench_init(&b);
+        b.options.orders = true;
+        cr_assert_eq(sl_fuse_begin(&b.options, &fuse, NULL), 0);
+        cr_assert(come_to_order(fuse, &options));
+        sl_fuse_give(fuse, -EAGAIN, NULL, &error);
+        cr_expect(sl_fuse_advance(fuse));
+        sl_fuse_take(fuse, &result);
+        sl_fuse_free(fuse);
+        cr_expect_eq(result.n_blocks, 0);
+        cr_expect_eq(result.status, -EAGAIN);
+        cr_expect(strstr(result.error.text, "no process is left"), "%s", result.error.text);
+        sl_fuse_result_deinit(&result);
+        cr_assert_eq(sl_fuse_begin(&b.options, &fuse, NULL), 0);
+        cr_assert(come_to_order(fuse, &options));
+        sl_fuse_free(fuse);
         fuse_bench_deinit(&b);
 }
 

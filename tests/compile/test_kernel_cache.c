@@ -4,7 +4,9 @@
  * makes, and there is a bound to what is kept.
  */
 #include "backend.h"
+#include "base/clock.h"
 #include "bodies_model.h"
+#include "cpu/gemm/gemm.h"
 #include "evaluate.h"
 #include "kernel_cache.h"
 #include "op.h"
@@ -14,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define ROWS    24
 #define INNER   16
@@ -35,7 +38,7 @@ static bool find(struct sl_kernel_cache *cache, int64_t rows)
         bool found;
 
         describe_product(rows, desc);
-        found = sl_kernel_cache_find(cache, desc, sl_op_work(desc), &kernel);
+        found = sl_kernel_cache_find(cache, &(struct sl_dynamic_wish){.node = desc, .work = sl_op_work(desc)}, &kernel);
         cr_assert(!found || (kernel.backend == &sl_backend_cpu && kernel.kernel));
         free(desc);
         return found;
@@ -45,7 +48,7 @@ Test(kernel_cache, a_shape_that_comes_again_gets_a_kernel)
 {
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, false, &cache), 0);
         cr_assert(!find(cache, ROWS));
         cr_assert_eq(sl_kernel_cache_count(cache), 0u);
         cr_assert(find(cache, ROWS));
@@ -55,11 +58,246 @@ Test(kernel_cache, a_shape_that_comes_again_gets_a_kernel)
         sl_kernel_cache_free(cache);
 }
 
+/* As `ref` would take @ns for the next call. */
+static bool find_after(struct sl_kernel_cache *cache, int64_t rows, uint64_t ns)
+{
+        struct sl_dynamic_kernel kernel = {.backend = NULL};
+        struct sl_node_desc *desc = malloc(sizeof(*desc));
+        bool found;
+
+        describe_product(rows, desc);
+        found = sl_kernel_cache_find(cache, &(struct sl_dynamic_wish){.node = desc, .work = sl_op_work(desc)}, &kernel);
+        cr_assert(found || kernel.spent_ns, "somebody asks what it takes");
+        if (!found)
+                *kernel.spent_ns += ns;
+        free(desc);
+        return found;
+}
+
+/* Where a kernel takes no longer than `ref` is thought to, there is one at once. */
+Test(kernel_cache, an_eager_one_compiles_what_ref_has_taken_as_long_for)
+{
+        struct sl_kernel_cache *cache;
+
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        cr_expect(find(cache, ROWS), "what one takes is not known before");
+        if (!find_after(cache, 4, 0)) {
+                for (int i = 0; i < 100; i++)
+                        cr_assert(!find_after(cache, 4, 0), "it has taken no time");
+                cr_expect(!find_after(cache, 4, 60 * SL_NS_PER_SECOND));
+        }
+        cr_expect(find_after(cache, 4, 0));
+        cr_expect_eq(sl_kernel_cache_count(cache), 2u);
+        sl_kernel_cache_free(cache);
+}
+
+#define WAITED_NS (SL_NS_PER_SECOND / 2)
+
+static int compile_late(
+        struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        const struct timespec waited = {.tv_nsec = WAITED_NS};
+
+        nanosleep(&waited, NULL);
+        return sl_backend_cpu.runner->compile(session, source, ret_kernel, error);
+}
+
+/* While a kernel is made others may have the processor: that is no time that it costs. */
+Test(kernel_cache, what_a_kernel_waits_for_the_processor_is_not_what_it_takes)
+{
+        struct sl_runner runner = *sl_backend_cpu.runner;
+        struct sl_backend backend = sl_backend_cpu;
+        struct sl_dynamic_kernel kernel = {.backend = NULL};
+        struct sl_node_desc *desc = malloc(sizeof(*desc));
+        struct sl_kernel_cache *cache;
+
+        runner.compile = compile_late;
+        backend.runner = &runner;
+        cr_assert_eq(sl_kernel_cache_new(&backend, true, &cache), 0);
+        describe_product(ROWS, desc);
+        for (int i = 0; i < 2; i++) { /* the first kernel shows what one takes; what oneDNN makes once is no part of the second */
+                desc->inputs[0].shape.dims[0] = ROWS + i;
+                cr_assert(sl_kernel_cache_find(
+                        cache, &(struct sl_dynamic_wish){.node = desc, .work = sl_op_work(desc), .at_once = true}, &kernel));
+        }
+        desc->inputs[0].shape.dims[0] = 4;
+        struct sl_dynamic_wish wish = {.node = desc, .work = sl_op_work(desc)};
+
+        kernel.spent_ns = NULL;
+        if (!sl_kernel_cache_find(cache, &wish, &kernel)) {
+                *kernel.spent_ns += WAITED_NS / 2;
+                cr_expect(sl_kernel_cache_find(cache, &wish, &kernel), "`ref` has taken longer than a kernel");
+        }
+        free(desc);
+        sl_kernel_cache_free(cache);
+}
+
+/* Those of a set make room for each other; the others stay. */
+Test(kernel_cache, an_eager_one_keeps_what_is_used)
+{
+        struct sl_kernel_cache *cache;
+
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        cr_assert(find(cache, ROWS));
+        for (int64_t rows = 1000; rows < 1000 + 2 * SL_KERNEL_CACHE_EAGER_MAX; rows++) {
+                (void)find(cache, rows);
+                cr_assert(find(cache, ROWS), "after %lld", (long long)rows);
+        }
+        cr_expect_leq(sl_kernel_cache_count(cache), (uint32_t)SL_KERNEL_CACHE_EAGER_MAX);
+        sl_kernel_cache_free(cache);
+}
+
+/* The product of all rows by @weights, as a plan of any size finds it: the constant's data, packed, or NULL. */
+static const void *find_packed(struct sl_kernel_cache *cache, int64_t rows, const float *weights)
+{
+        const void *constants[] = {NULL, weights};
+        struct sl_dynamic_kernel kernel = {.backend = NULL};
+        struct sl_node_desc *desc = malloc(sizeof(*desc));
+
+        describe_product(rows, desc);
+        cr_assert(sl_kernel_cache_find(cache,
+                &(struct sl_dynamic_wish){.node = desc, .constants = constants, .work = sl_op_work(desc), .at_once = true},
+                &kernel));
+        free(desc);
+        return kernel.packed[1];
+}
+
+/* Whatever sizes come, a constant has one form there, and another constant its own. */
+Test(kernel_cache, weights_are_packed_once_for_all_sizes_and_count_in_each_run)
+{
+        struct sl_pool pool = {.limit_bytes = 1 << 20};
+        float weights[INNER * COLUMNS], others[INNER * COLUMNS];
+        struct sl_kernel_cache *cache;
+        const void *packed;
+        uint64_t bytes;
+
+        for (int i = 0; i < INNER * COLUMNS; i++)
+                others[i] = weights[i] = (float)i;
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        sl_kernel_cache_begin(cache, &pool);
+        packed = find_packed(cache, ROWS, weights);
+        bytes = sl_kernel_cache_packed_bytes(cache);
+        cr_assert(packed && packed != weights);
+        cr_expect_geq(bytes, sizeof(weights));
+        cr_expect_eq(pool.used_bytes, bytes);
+        for (int64_t rows = 1; rows < 200; rows++)
+                cr_assert_eq(find_packed(cache, rows, weights), packed, "%lld rows", (long long)rows);
+        cr_expect_eq(sl_kernel_cache_packed_bytes(cache), bytes);
+        cr_expect_neq(find_packed(cache, ROWS, others), packed);
+        cr_expect_eq(sl_kernel_cache_packed_bytes(cache), 2 * bytes);
+        pool = (struct sl_pool){.limit_bytes = 1 << 20};
+        sl_kernel_cache_begin(cache, &pool);
+        cr_expect_eq(pool.used_bytes, 2 * bytes, "the next run begins with what is packed");
+        sl_kernel_cache_free(cache);
+}
+
+/* oneDNN's kernel, for a matrix that some node has made, takes longer; of an operator that was never seen nothing is known. */
+Test(kernel_cache, a_quick_one_makes_no_kernel_that_is_not_known_to_be_made_quickly)
+{
+        for (int made = 0; made < 2; made++) {
+                struct sl_kernel_cache *cache;
+
+                cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+                if (made)
+                        cr_assert(find(cache, ROWS));
+                sl_kernel_cache_be_quick(cache);
+                for (int64_t rows = ROWS + 1; rows < ROWS + 20; rows++)
+                        cr_expect(!find(cache, rows));
+                cr_expect_eq(sl_kernel_cache_count(cache), (uint32_t)made);
+                cr_expect_eq(find(cache, ROWS), made, "what was made before stays");
+                sl_kernel_cache_free(cache);
+        }
+}
+
+/* An own loop is planned in a microsecond, but where this thread has to wait for the processor: once in some tries it has not. */
+Test(kernel_cache, a_quick_one_makes_those_that_are)
+{
+        float weights[INNER * COLUMNS] = {0};
+        bool found = false;
+
+        for (int i = 0; i < 200 && !found; i++) {
+                struct sl_pool pool = {.limit_bytes = 1 << 20};
+                const void *constants[] = {NULL, weights};
+                struct sl_dynamic_kernel kernel = {.backend = NULL};
+                struct sl_node_desc *desc = malloc(sizeof(*desc));
+                struct sl_kernel_cache *cache;
+
+                cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+                sl_kernel_cache_begin(cache, &pool);
+                cr_assert(find_packed(cache, ROWS, weights));
+                sl_kernel_cache_be_quick(cache);
+                describe_product(ROWS + 1, desc);
+                found = sl_kernel_cache_find(cache,
+                        &(struct sl_dynamic_wish){.node = desc, .constants = constants, .work = sl_op_work(desc), .at_once = true},
+                        &kernel);
+                free(desc);
+                sl_kernel_cache_free(cache);
+        }
+        cr_expect(found);
+}
+
+/* However many there are, each is found again; and a matrix that some node has made is none of them. */
+Test(kernel_cache, each_constant_has_its_own_packed_weights)
+{
+        static float weights[300][INNER * COLUMNS];
+        struct sl_pool pool = {.limit_bytes = 16 << 20};
+        const float *packed[300];
+        struct sl_kernel_cache *cache;
+
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        sl_kernel_cache_begin(cache, &pool);
+        for (int i = 0; i < 300; i++) {
+                weights[i][0] = (float)i;
+                packed[i] = find_packed(cache, ROWS, weights[i]);
+        }
+        for (int i = 0; i < 300; i++) {
+                cr_assert_eq(find_packed(cache, ROWS, weights[i]), packed[i]);
+                cr_assert_eq(packed[i][0], (float)i);
+        }
+        cr_expect_null(find_packed(cache, ROWS, NULL));
+        sl_kernel_cache_free(cache);
+}
+
+/* Half of a run's memory is the most that weights take; beyond that kernels read them as they are. */
+Test(kernel_cache, weights_that_have_no_room_stay_plain)
+{
+        struct sl_pool pool = {.limit_bytes = 2 * INNER * COLUMNS * sizeof(float) - 1};
+        float weights[INNER * COLUMNS] = {0};
+        struct sl_kernel_cache *cache;
+
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        sl_kernel_cache_begin(cache, &pool);
+        cr_expect_null(find_packed(cache, ROWS, weights));
+        cr_expect_eq(pool.used_bytes, 0u);
+        sl_kernel_cache_free(cache);
+}
+
+/* A kernel that reads packed weights is none for a constant that cannot be packed. */
+Test(kernel_cache, a_second_constant_that_has_no_room_is_left_to_ref)
+{
+        struct sl_pool pool = {.limit_bytes = 3 * sl_gemm_packed_floats(INNER, COLUMNS) * sizeof(float)};
+        float weights[INNER * COLUMNS] = {0}, others[INNER * COLUMNS] = {0};
+        const void *constants[] = {NULL, others};
+        struct sl_dynamic_kernel kernel = {.backend = NULL};
+        struct sl_node_desc *desc = malloc(sizeof(*desc));
+        struct sl_kernel_cache *cache;
+
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        sl_kernel_cache_begin(cache, &pool);
+        cr_assert(find_packed(cache, ROWS, weights));
+        describe_product(ROWS, desc);
+        cr_expect(!sl_kernel_cache_find(cache,
+                &(struct sl_dynamic_wish){.node = desc, .constants = constants, .work = sl_op_work(desc), .at_once = true},
+                &kernel));
+        free(desc);
+        sl_kernel_cache_free(cache);
+}
+
 Test(kernel_cache, what_is_little_work_is_left_to_ref)
 {
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, false, &cache), 0);
         for (int i = 0; i < 3; i++)
                 cr_assert(!find(cache, 1));
         sl_kernel_cache_free(cache);
@@ -69,7 +307,7 @@ Test(kernel_cache, the_kernel_used_longest_ago_goes)
 {
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, false, &cache), 0);
         find(cache, 10);
         for (int64_t rows = 11; rows < 11 + 2 * SL_KERNEL_CACHE_MAX; rows++) {
                 find(cache, rows);

@@ -80,7 +80,7 @@ Test(node_costs, whole_networks_are_merged_by_them)
                 x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 3, 8, 8));
                 x = network_conv(net, x, 3, 4, 3, 1, 1);
                 x = network_apply(net, SL_OP_RELU, network_batch_norm(net, x, 4));
-                x = network_node(net, SL_OP_TRILU, 1, &x, 0, NULL);
+                x = network_node(net, SL_OP_LP_NORM, 1, &x, 0, NULL);
                 x = network_node(net, SL_OP_FLATTEN, 1, &x, ATTRS({SL_ATTR_AXIS, 0, {1}}));
                 x = network_node(net, SL_OP_MATMUL, VALUES(x, network_weights(net, DIMS(256, 10))), 0, NULL);
                 network_output(net, x);

@@ -45,7 +45,7 @@ static int choose(const char *shapes, struct sl_lower_options *options, struct s
         options->shapes_known = true;
         cr_assert_eq(shapes ? sl_lower_options_parse(options, shapes, error) : 0, 0, "%s", error->text);
         n_imports = 0;
-        r = sl_open_sizes_choose(path, 1, options, error);
+        r = sl_open_sizes_choose(path, NULL, 1, options, error);
         unlink(path);
         return r;
 }

@@ -77,10 +77,10 @@ static uint64_t bytes_in_memory(int fd)
         return (uint64_t)status.st_blocks * 512;
 }
 
-/* Waits until there are as many; a second at most. */
+/* Waits until there are as many; half a minute at most. */
 static void await_bytes(int fd, uint64_t bytes)
 {
-        for (int i = 0; i < 1000 && bytes_in_memory(fd) < bytes; i++)
+        for (int i = 0; i < 30000 && bytes_in_memory(fd) < bytes; i++)
                 usleep(1000);
 }
 

@@ -562,7 +562,7 @@ Test(plan_cache, what_is_no_file_of_this_users_alone_is_not_used_and_makes_way)
         if (geteuid() == 0)
                 expect_foreign(give_away, -EPERM);
         else
-                cr_log_warn("skipped: only root can give a file away");
+                fprintf(stderr, "[SKIP] only root can give a file away\n");
 }
 
 Test(plan_cache, what_is_no_plan_is_removed)
@@ -570,4 +570,49 @@ Test(plan_cache, what_is_no_plan_is_removed)
         expect_foreign(cut_short, -EBADMSG);
         expect_foreign(empty, -EBADMSG);
         expect_foreign(fill_with_garbage, -EBADMSG);
+}
+
+static struct sl_digest identity_of(const char *model)
+{
+        struct sl_digest digest = {0};
+        int64_t changed;
+
+        cr_assert_eq(sl_model_identify(model, true, &digest, &changed), 0);
+        return digest;
+}
+
+static bool differ(struct sl_digest a, struct sl_digest b)
+{
+        return a.low != b.low || a.high != b.high;
+}
+
+static void write_text(const char *path, const char *text)
+{
+        FILE *file = fopen(path, "w");
+
+        cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Downloads are kept as links into a folder of blobs; a volume is replaced by another link. */
+Test(plan_cache, a_model_is_what_its_links_lead_to)
+{
+        char folder[] = "/tmp/starling-links-XXXXXX", blobs[] = "/tmp/starling-blobs-XXXXXX", model[64], blob[64], link[64];
+        struct sl_digest before;
+
+        cr_assert(mkdtemp(folder) && mkdtemp(blobs));
+        snprintf(model, sizeof(model), "%s/model.onnx", folder);
+        snprintf(blob, sizeof(blob), "%s/1", blobs);
+        snprintf(link, sizeof(link), "%s/weights.bin", folder);
+        write_text(model, "a model");
+        write_text(blob, "some weights");
+        cr_assert_eq(symlink(blobs, link), 0);
+        before = identity_of(model);
+        cr_expect_not(differ(before, identity_of(model)));
+        cr_assert(remove(link) == 0 && symlink("/", link) == 0);
+        cr_expect(differ(before, identity_of(model)), "the link leads elsewhere");
+        cr_assert(remove(link) == 0 && symlink(blob, link) == 0);
+        before = identity_of(model);
+        write_text(blob, "other weights");
+        cr_expect(differ(before, identity_of(model)), "what it leads to is another");
+        cr_assert(remove(link) == 0 && remove(blob) == 0 && remove(model) == 0 && rmdir(folder) == 0 && rmdir(blobs) == 0);
 }

@@ -308,6 +308,27 @@ Test(plan_file, a_model_that_takes_several_samples_has_a_place_for_them_in_every
         close(fd);
 }
 
+/* The labels of a port are a text of NAMES, of a length that clients have room for. */
+Test(plan_file, labels_lie_in_the_file_and_are_bounded)
+{
+        int fd = small_plan_fd("ref");
+        struct file file = read_file(fd);
+        struct sl_plan_header *header = (void *)file.bytes;
+        struct sl_plan_port *ports = (void *)(file.bytes + header->sections[SL_PLAN_SECTION_PORTS].offset);
+        struct sl_error error = {0};
+        struct sl_plan *plan;
+
+        cr_assert_eq(open_bytes(&file, &plan, &error), 0);
+        cr_expect_str_eq(sl_plan_info(plan)->inputs[0].labels, "");
+        sl_plan_free(plan);
+        ports[0].labels = header->sections[SL_PLAN_SECTION_NAMES].count;
+        seal_checksum(&file);
+        cr_assert_eq(open_bytes(&file, &plan, &error), -EBADMSG);
+        cr_expect_not_null(strstr(error.text, "labels of a port"), "%s", error.text);
+        free(file.bytes);
+        close(fd);
+}
+
 /* What one step says of a team, of which the smallest has two members. */
 static void expect_split(struct file *file, struct sl_split split, const char *text)
 {

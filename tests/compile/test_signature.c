@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -283,6 +284,293 @@ Test(signature, sizes_that_no_load_tries_stay_for_requests_to_say)
         sl_plan_free(plan);
         cr_expect_eq(code_of(rows_of_77(), "shapes=M=78", &error), -ERANGE, "%s", error.text);
         cr_expect(strstr(error.text, "rows"), "%s", error.text);
+}
+
+struct two {
+        const char *op;
+        int64_t x[2], z[2];
+};
+
+static struct builder *of_two(const struct two *two)
+{
+        struct builder *b = builder_new(13);
+        Onnx__NodeProto *node;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(two->x[0], two->x[1]));
+        builder_input(b, "z", SL_DTYPE_F32, DIMS(two->z[0], two->z[1]));
+        node = builder_node(b, two->op, "x,z", "y");
+        if (!strcmp(two->op, "Concat"))
+                builder_attr_int(b, node, "axis", 0);
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, 3));
+        return b;
+}
+
+/* N, the batch, and M are open. */
+Test(signature, sizes_that_the_file_says_and_that_contradict_each_other_are_refused_whatever_is_open)
+{
+        static const struct two rows[] = {
+                {"Add", {-1, 3}, {-2, 5}},
+                {"Less", {3, -2}, {2, -3}},
+                {"MatMul", {-1, 4}, {7, -2}},
+                {"Gemm", {-1, 4}, {7, -2}},
+                {"Concat", {-1, 3}, {-2, 5}},
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sl_error error = {""};
+
+                cr_expect_eq(code_of(of_two(&rows[i]), NULL, &error), -ENOTSUP, "%zu: %s", i, error.text);
+                cr_expect(strstr(error.text, "no sizes of its open dimensions suit it: node \"y\""), "%zu: %s", i, error.text);
+        }
+}
+
+/* A node that no height and width suit, at the top or in a body: y of x [1,3,N,M]. */
+static void contradict(struct builder *b, const char *op, const char *input, const char *output)
+{
+        Onnx__NodeProto *node;
+        char inputs[64];
+
+        snprintf(inputs, sizeof(inputs), "%s,w", input);
+        if (!strcmp(op, "Conv")) {
+                builder_random(b, "w", DIMS(8, 4, 3, 3));
+        } else if (!strcmp(op, "Reshape")) {
+                builder_ints(b, "w", DIMS(2), (int64_t[]){2, 5});
+        } else if (!strcmp(op, "BatchNormalization")) {
+                builder_random(b, "w", DIMS(4));
+                snprintf(inputs, sizeof(inputs), "%s,w,w,w,w", input);
+        } else if (!strcmp(op, "Split")) {
+                builder_ints(b, "w", DIMS(1), (int64_t[]){2});
+        } else if (!strcmp(op, "Split of equal parts")) {
+                char outputs[64];
+
+                snprintf(outputs, sizeof(outputs), "%s,%s_rest", output, output);
+                builder_attr_int(b, builder_node(b, "Split", input, outputs), "axis", 1);
+                return;
+        } else if (!strcmp(op, "Squeeze")) {
+                builder_ints(b, "w", DIMS(1), (int64_t[]){1});
+        } else {
+                snprintf(inputs, sizeof(inputs), "%s", input);
+        }
+        node = builder_node(b, op, inputs, output);
+        if (!strcmp(op, "Transpose"))
+                builder_attr_ints(b, node, "perm", 3, (int64_t[]){0, 2, 1});
+        if (!strcmp(op, "Split"))
+                builder_attr_int(b, node, "axis", 1);
+}
+
+static const char *const contradictions[] = {
+        "Conv", "Reshape", "BatchNormalization", "Split", "Split of equal parts", "Squeeze", "Transpose"};
+#define N_CONTRADICTIONS (sizeof(contradictions) / sizeof(contradictions[0]))
+
+static struct builder *of_image(void)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 3, -1, -2));
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(1, 3, -1, -2));
+        return b;
+}
+
+static void expect_impossible_with(struct builder *b, const char *option, const char *op, const char *where)
+{
+        struct sl_error error = {""};
+        char named[64];
+
+        snprintf(named, sizeof(named), "%.*s", (int)strcspn(op, " "), op);
+        cr_expect_eq(code_of(b, option, &error), -ENOTSUP, "%s in %s: %s", op, where, error.text);
+        cr_expect(strstr(error.text, "no sizes of its open dimensions suit it: "), "%s in %s: %s", op, where, error.text);
+        cr_expect(strstr(error.text, named), "%s in %s: %s", op, where, error.text);
+}
+
+static void expect_impossible(struct builder *b, const char *op, const char *where)
+{
+        expect_impossible_with(b, NULL, op, where);
+}
+
+Test(signature, nodes_that_refuse_what_the_file_says_are_refused_whatever_is_open)
+{
+        for (size_t i = 0; i < N_CONTRADICTIONS; i++) {
+                struct builder *b = of_image();
+
+                contradict(b, contradictions[i], "x", "y");
+                expect_impossible(b, contradictions[i], "the graph");
+        }
+}
+
+Test(signature, nodes_that_refuse_what_the_file_says_are_refused_where_some_sizes_are_given)
+{
+        struct builder *b = of_image();
+
+        contradict(b, "Conv", "x", "y");
+        expect_impossible_with(b, "shapes=M=32", "Conv", "the graph");
+}
+
+/* Bodies of the model at hand, which outlive it. */
+static struct builder *bodies[2];
+static size_t n_bodies;
+
+static struct builder *new_body(void)
+{
+        return bodies[n_bodies++] = builder_new(13);
+}
+
+static void free_bodies(void)
+{
+        while (n_bodies)
+                builder_free(bodies[--n_bodies]);
+}
+
+/* Of one output and no inputs, which reads x. */
+static struct builder *branch_of(const char *op)
+{
+        struct builder *body = new_body();
+
+        if (op)
+                contradict(body, op, "x", "branch");
+        else
+                builder_node(body, "Relu", "x", "branch");
+        builder_output(body, "branch");
+        return body;
+}
+
+static void add_if(struct builder *b, struct builder *then_branch, struct builder *else_branch)
+{
+        Onnx__NodeProto *node;
+
+        builder_input(b, "c", SL_DTYPE_BOOL, 0, NULL);
+        node = builder_node(b, "If", "c", "y");
+        builder_attr_graph(b, node, "then_branch", then_branch);
+        builder_attr_graph(b, node, "else_branch", else_branch);
+}
+
+Test(signature, branches_that_both_contradict_themselves_are_refused_whatever_is_open)
+{
+        for (size_t i = 0; i < N_CONTRADICTIONS; i++) {
+                struct builder *b = of_image();
+
+                add_if(b, branch_of(contradictions[i]), branch_of(contradictions[i]));
+                expect_impossible(b, contradictions[i], "branches");
+                free_bodies();
+        }
+}
+
+/* A run of it ends with -ERANGE, and of the other one it is served. */
+Test(signature, one_branch_that_contradicts_itself_is_served)
+{
+        for (size_t i = 0; i < 2 * N_CONTRADICTIONS; i++) {
+                const char *op = contradictions[i / 2];
+                struct builder *b = of_image(), *good = branch_of(NULL), *bad = branch_of(op);
+                struct sl_error error = {""};
+
+                add_if(b, i % 2 ? good : bad, i % 2 ? bad : good);
+                cr_expect_eq(code_of(b, NULL, &error), 0, "%s in one branch: %s", op, error.text);
+                free_bodies();
+        }
+}
+
+/* What is behind such an If has the shapes of the branch that is left. */
+Test(signature, a_node_behind_one_branch_that_contradicts_itself_is_looked_at)
+{
+        struct builder *b = of_image();
+
+        b->graph.output[0]->name = "z";
+        add_if(b, branch_of("Squeeze"), branch_of(NULL));
+        builder_random(b, "weights", DIMS(8, 5, 3, 3));
+        builder_node(b, "Conv", "y,weights", "z");
+        expect_impossible(b, "Conv", "what follows an If");
+        free_bodies();
+}
+
+static struct builder *contradicting_round(const char *op)
+{
+        struct builder *body = new_body();
+
+        builder_input(body, "i", SL_DTYPE_I64, 0, NULL);
+        builder_input(body, "go", SL_DTYPE_BOOL, 0, NULL);
+        builder_input(body, "state", SL_DTYPE_F32, DIMS(1, 3, -1, -2));
+        builder_node(body, "Identity", "go", "more");
+        contradict(body, op, "state", "bad");
+        builder_node(body, "Relu", "state", "next");
+        builder_output(body, "more");
+        builder_output(body, "next");
+        builder_output(body, "bad");
+        return body;
+}
+
+Test(signature, a_loop_whose_body_contradicts_itself_is_refused_whatever_is_open)
+{
+        for (size_t i = 0; i < N_CONTRADICTIONS; i++) {
+                struct builder *b = of_image();
+
+                builder_input(b, "trips", SL_DTYPE_I64, 0, NULL);
+                builder_attr_graph(
+                        b, builder_node(b, "Loop", "trips,,x", "y,rows"), "body", contradicting_round(contradictions[i]));
+                expect_impossible(b, contradictions[i], "a Loop");
+                free_bodies();
+        }
+}
+
+/* A slice of [5,3,N,M] is [3,N,M], whose first dimension is 3. */
+Test(signature, a_scan_whose_body_contradicts_itself_is_refused_whatever_is_open)
+{
+        struct builder *b = builder_new(13), *body = new_body();
+        Onnx__NodeProto *node;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(5, 3, -1, -2));
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(5, 3, -1, -2));
+        builder_input(body, "row", SL_DTYPE_F32, DIMS(3, -1, -2));
+        builder_ints(body, "axes", DIMS(1), (int64_t[]){0});
+        builder_node(body, "Squeeze", "row,axes", "squeezed");
+        builder_output(body, "squeezed");
+        node = builder_node(b, "Scan", "x", "y");
+        builder_attr_int(b, node, "num_scan_inputs", 1);
+        builder_attr_graph(b, node, "body", body);
+        expect_impossible(b, "Squeeze", "a Scan");
+        free_bodies();
+}
+
+/* Elements of [N,3] make [2,5] for no N, and [2,6] for 4; of [N,0] nothing but what is empty. */
+Test(signature, a_reshape_of_open_dimensions_is_refused_where_no_size_makes_its_elements)
+{
+        static const struct {
+                int64_t known, shape[2];
+                bool possible;
+        } rows[] = {{3, {2, 5}, false}, {3, {2, 6}, true}, {0, {2, 5}, false}, {0, {0, 5}, true}, {1, {7, 11}, true},
+                {3, {-1, 5}, true}, {4, {2, 6}, true}, {8, {2, 6}, false}};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct builder *b = builder_new(14);
+                struct sl_error error = {""};
+                int code;
+
+                builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, rows[i].known));
+                builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -2));
+                builder_ints(b, "w", DIMS(2), rows[i].shape);
+                builder_attr_int(b, builder_node(b, "Reshape", "x,w", "y"), "allowzero", rows[i].shape[0] == 0);
+                code = code_of(b, NULL, &error);
+                cr_expect_eq(code, rows[i].possible ? 0 : -ENOTSUP, "row %zu: %d, %s", i, code, error.text);
+        }
+}
+
+/* Sizes that differ from each other are tried by no load. */
+Test(signature, sizes_that_contradict_each_other_only_where_they_are_equal_stay_for_requests_to_say)
+{
+        static const struct two rows[] = {
+                {"Add", {-1, 77}, {-1, -2}},
+                {"MatMul", {-1, 77}, {-2, -3}},
+        };
+        struct builder *b = builder_new(13);
+        struct sl_error error = {""};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                cr_expect_eq(code_of(of_two(&rows[i]), NULL, &error), 0, "%zu: %s", i, error.text);
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 3));
+        builder_input(b, "z", SL_DTYPE_F32, DIMS(-2, 3));
+        builder_random(b, "w", DIMS(77, 3));
+        builder_attr_int(b, builder_node(b, "Concat", "x,z", "rows"), "axis", 0);
+        builder_node(b, "Add", "rows,w", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(77, 3));
+        cr_expect_eq(code_of(b, NULL, &error), 0, "%s", error.text);
 }
 
 static struct builder *unknown_operator(struct builder *b)

@@ -126,7 +126,7 @@ static const struct sl_runner fake_runner = {
 static const struct sl_backend fake = {.name = "ref", .planner = &fake_planner, .runner = &fake_runner};
 
 static struct network net;
-static struct sl_choice choices[N_NODES];
+static struct sl_step_choice choices[N_NODES];
 static struct sl_lower_options options;
 static struct sl_tuning tuning = {.options = &options, .clock = now, .until_ns = UINT64_MAX};
 

@@ -21,13 +21,13 @@
 #define REGIONS 128
 #define CELLS   8 /* of a region, in each direction */
 
-/* Regions of one image; @samples of each cell in each direction, 0: as many as the region has pixels. */
-static void build_regions(struct network *net, int64_t samples)
+/* Regions of one image of @channels; @samples of each cell in each direction, 0: as many as the region has pixels. */
+static void build_regions(struct network *net, int64_t channels, int64_t samples)
 {
         uint32_t image, regions, images;
 
         network_init(net);
-        image = network_input(net, SL_DTYPE_F32, DIMS(1, 1, SIDE, SIDE));
+        image = network_input(net, SL_DTYPE_F32, DIMS(1, channels, SIDE, SIDE));
         regions = network_input(net, SL_DTYPE_F32, DIMS(REGIONS, 4));
         images = network_input(net, SL_DTYPE_I64, DIMS(REGIONS));
         network_output(net, network_node(net, SL_OP_ROI_ALIGN, VALUES(image, regions, images),
@@ -76,7 +76,7 @@ static int lower_with(
         return r;
 }
 
-/* 128 regions of 64 cells of 4,096 x 4,096 samples. */
+/* 128 regions of 64 cells of 4,096 x 4,096 samples, of 32 channels. */
 Test(work, a_node_that_is_more_than_work_max_is_refused_by_name_with_its_work_and_the_limit)
 {
         struct sl_error error = {""};
@@ -85,7 +85,7 @@ Test(work, a_node_that_is_more_than_work_max_is_refused_by_name_with_its_work_an
         struct network net;
 
         sl_lower_options_init(&options);
-        build_regions(&net, 4096);
+        build_regions(&net, 32, 4096);
         cr_assert_eq(lower_with(&net, options.work_max, 1, &info, &error), -E2BIG);
         cr_assert(strstr(error.text, "(RoiAlign) is work of 1.76e+13 elementary steps"), "%s", error.text);
         cr_assert(strstr(error.text, "work_max is 1e+13"), "%s", error.text);
@@ -116,14 +116,14 @@ Test(work, the_ladder_ends_where_a_batch_is_more_than_work_max)
         network_deinit(&net);
 }
 
-/* Without a look inside of the step these 34 thousand million samples would take minutes. */
+/* Without a look inside of the step these 34 thousand million samples would take half a minute. */
 Test(work, a_deadline_ends_a_run_inside_of_a_step)
 {
         struct sl_instance *instance;
         struct sl_plan *plan;
         struct network net;
 
-        build_regions(&net, 2048);
+        build_regions(&net, 1, 2048);
         instance = instance_of(&net, &plan);
         sl_instance_watch(instance, &(struct sl_stop){.deadline_ns = sl_clock_ns() + SL_NS_PER_MS});
         cr_assert_eq(run_regions(instance, SIDE), -ETIME);
@@ -142,7 +142,7 @@ Test(work, regions_that_are_far_larger_than_the_image_end_a_run_and_the_next_is_
         struct sl_plan *plan;
         struct network net;
 
-        build_regions(&net, 0);
+        build_regions(&net, 1, 0);
         sl_lower_options_init(&options);
         options.work_max = 1e7;
         cr_assert_eq(sl_lowered_new(net.graph, &options, &lowered, NULL), 0);

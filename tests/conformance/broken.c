@@ -36,16 +36,18 @@ static uint32_t open_input(const Onnx__ValueInfoProto *input, uint32_t index, en
         const Onnx__TypeProto *type = input->type;
         bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type->shape;
         Onnx__TensorShapeProto *shape = tensor ? type->tensor_type->shape : NULL;
-        uint32_t n = shape ? (uint32_t)shape->n_dim : 0;
+        uint32_t n = shape ? (uint32_t)shape->n_dim : 0, n_open = 0;
 
-        n = form == BROKEN_BATCH && n ? 1 : n;
         for (uint32_t i = 0; i < n; i++) {
                 char name[32];
 
+                if ((form == BROKEN_BATCH && i) || (form == BROKEN_EVEN && i % 2) || (form == BROKEN_ODD && i % 2 == 0))
+                        continue;
+                n_open++;
                 snprintf(name, sizeof(name), form == BROKEN_BATCH ? "batch" : "d%u_%u", index, i);
                 open_dimension(shape->dim[i], name);
         }
-        return n;
+        return n_open;
 }
 
 static void break_node(Onnx__NodeProto *node)
@@ -64,7 +66,8 @@ uint8_t *broken_case(const char *folder, enum broken_form form, uint32_t at, siz
         for (uint32_t i = 0; graph && i < graph->n_input; i++)
                 n_open += open_input(graph->input[i], i, form);
         if (n_open && graph->n_node) {
-                break_node(graph->node[at % graph->n_node]);
+                if (at != BROKEN_NOWHERE)
+                        break_node(graph->node[at % graph->n_node]);
                 bytes = malloc(onnx__model_proto__get_packed_size(model) + 1);
                 *ret_bytes = bytes ? onnx__model_proto__pack(model, bytes) : 0;
         }

@@ -13,8 +13,13 @@
 enum broken_form {
         BROKEN_BATCH, /* what leads each input is open, and the same */
         BROKEN_ALL,   /* every dimension is open, and another one */
+        BROKEN_EVEN,  /* those with an even index */
+        BROKEN_ODD,
         N_BROKEN_FORMS,
 };
 
-/* @at: which of its nodes, counted around. Return: the file, which the caller frees; NULL: no model there, or nothing to open. */
+#define BROKEN_NOWHERE UINT32_MAX
+
+/* @at: which of its nodes, counted around, or BROKEN_NOWHERE. Return: the file, which the caller frees; NULL: no model there, or
+ * nothing to open. */
 uint8_t *broken_case(const char *folder, enum broken_form form, uint32_t at, size_t *ret_bytes);

@@ -19,8 +19,8 @@ give_up() {
 mkdir -p "$folder"
 work=$(mktemp -d "$folder/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-timeout 20 python3 -m venv "$work/venv" >"$work/log" 2>&1 || give_up "python3 -m venv: $(tail -n 1 "$work/log")"
-timeout 30 "$work/venv/bin/pip" download -q --no-deps --only-binary=:all: --python-version 3.11 --platform manylinux2014_x86_64 \
+pip=$("$(dirname "$0")/../../tools/venv.sh" pip 2>"$work/log") || give_up "python3 -m venv: $(tail -n 1 "$work/log")"
+timeout 300 "$pip" download -q --no-deps --only-binary=:all: --python-version 3.11 --platform manylinux2014_x86_64 \
         --disable-pip-version-check -d "$work" "onnx==$version" >"$work/log" 2>&1 || give_up "pip download: $(tail -n 1 "$work/log")"
 printf '%s  %s\n' "$sum" "$work/$wheel" | sha256sum -c --quiet - >"$work/log" 2>&1 || give_up "the wheel is another: $(cat "$work/log")"
 python3 - "$work/$wheel" "$work" <<'EOF'

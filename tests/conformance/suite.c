@@ -20,10 +20,11 @@ static const struct {
         {"pytorch-operator", "/usr/share/libonnx-testdata/data/pytorch-operator"},
         {"onnx-1.18", ONNX_CASES "/node"},
         {"made", MADE_CASES},
+        {"onnx-1.23", COLLECTED_CASES},
 };
 #define N_FOLDERS (sizeof(folders) / sizeof(*folders))
 
-static const struct scope_row later_opset = {"", "an opset after 23, or another domain"};
+static const struct scope_row later_opset = {"", "an opset after 28, or another domain"};
 
 static void find_cases(struct suite *suite, uint32_t folder)
 {

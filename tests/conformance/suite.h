@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
-#define OPSET_MAX        23
-#define CASES_MAX        4096
+#define OPSET_MAX        28
+#define CASES_MAX        6144
 #define CASE_NAME_BYTES  160
 #define SUITE_PATH_BYTES 600
 

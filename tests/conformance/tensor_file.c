@@ -2,6 +2,7 @@
 #include "tensor_file.h"
 
 #include "ref/half.h"
+#include "ref/small.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,11 +54,46 @@ static struct elements typed_elements(const Onnx__TensorProto *proto)
         }
 }
 
+/* Several elements in a byte of the file, the first one in the lowest bits; of @step bytes the first one counts. */
+static void unpack_elements(const struct tensor_file *file, const uint8_t *packed, size_t step)
+{
+        uint32_t dtype = file->tensor.dtype, bits = dtype >= SL_DTYPE_U2 ? 2 : 4;
+
+        for (size_t i = 0; i < file->bytes; i++) {
+                unsigned value = packed[i * bits / 8 * step] >> (i * bits % 8) & ((1u << bits) - 1);
+
+                if ((dtype == SL_DTYPE_I4 || dtype == SL_DTYPE_I2) && value >> (bits - 1))
+                        value |= 0xffu << bits;
+                ((uint8_t *)file->data)[i] = (uint8_t)value;
+        }
+}
+
+static bool copy_packed(const Onnx__TensorProto *proto, const struct tensor_file *file)
+{
+        size_t bytes = file->tensor.dtype >= SL_DTYPE_U2 ? (file->bytes + 3) / 4 : (file->bytes + 1) / 2;
+
+        if (proto->raw_data.len == bytes)
+                unpack_elements(file, proto->raw_data.data, 1);
+        else if (proto->n_int32_data == bytes)
+                unpack_elements(file, (const uint8_t *)proto->int32_data, sizeof(int32_t));
+        else
+                return false;
+        return true;
+}
+
+static bool is_packed(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_U4 || dtype == SL_DTYPE_I4 || dtype == SL_DTYPE_F4E2M1 || dtype == SL_DTYPE_U2 ||
+               dtype == SL_DTYPE_I2;
+}
+
 static bool copy_elements(const Onnx__TensorProto *proto, const struct tensor_file *file)
 {
         size_t each = sl_dtype_bytes(file->tensor.dtype);
         struct elements typed = typed_elements(proto);
 
+        if (is_packed(file->tensor.dtype))
+                return copy_packed(proto, file);
         if (proto->raw_data.len == file->bytes) {
                 if (file->bytes)
                         memcpy(file->data, proto->raw_data.data, file->bytes);
@@ -137,8 +173,10 @@ static double element(const void *data, uint32_t dtype, uint64_t i)
                 return ((const double *)data)[i];
         case SL_DTYPE_F16:
                 return sl_ref_from_f16(((const uint16_t *)data)[i]);
-        default:
+        case SL_DTYPE_BF16:
                 return sl_ref_from_bf16(((const uint16_t *)data)[i]);
+        default:
+                return sl_ref_from_small(((const uint8_t *)data)[i], dtype);
         }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trial.h"
 
+#include "any_size.h"
 #include "backend.h"
 #include "base/dim_sizes.h"
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "ref/live.h"
 #include "tensor_file.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@
 /* The cpu backend may add up in another order than the reference. */
 #define CPU_TOLERANCE 1e-5
 
-enum form { AS_IT_IS, PARAMETERS_CONSTANT, OPEN_BATCH };
+enum form { AS_IT_IS, PARAMETERS_CONSTANT, OPEN_BATCH, ANY_SIZE };
 
 /* A graph and the files of one data set that belong to its ports. */
 struct trial {
@@ -65,7 +67,7 @@ static Onnx__ModelProto *read_model(const char *folder)
 /* Domains that cases may import beside ONNX's own. */
 static bool is_other_domain(const char *domain)
 {
-        return domain && (!strcmp(domain, "com.microsoft") || !strcmp(domain, "ai.onnx.ml"));
+        return domain && (!strcmp(domain, "com.microsoft") || !strcmp(domain, "ai.onnx.ml") || !strcmp(domain, "ai.onnx.preview"));
 }
 
 static int64_t opset_of(const Onnx__ModelProto *model)
@@ -188,6 +190,17 @@ static bool open_batch(const Onnx__GraphProto *graph, const char *folder)
         return leading > 0;
 }
 
+/* Those of all inputs. */
+static void open_all(const Onnx__GraphProto *graph)
+{
+        for (uint32_t i = 0; i < graph->n_input; i++) {
+                Onnx__TensorShapeProto *shape = shape_of_input(graph->input[i]);
+
+                for (uint32_t d = 0; shape && d < shape->n_dim; d++)
+                        open_dimension(shape->dim[d]);
+        }
+}
+
 /* Open dimensions behind the first get the sizes that the case's files have. */
 static void bind_dimensions(const Onnx__GraphProto *graph, const char *folder, struct sl_dim_sizes *bindings)
 {
@@ -211,6 +224,7 @@ static void bind_dimensions(const Onnx__GraphProto *graph, const char *folder, s
 
 static int import_form(struct trial *trial, enum form form)
 {
+        struct sl_graph_limits limits = sl_graph_limits_default;
         struct sl_dim_sizes bindings = {0};
         Onnx__GraphProto *graph;
         uint8_t *bytes;
@@ -225,10 +239,14 @@ static int import_form(struct trial *trial, enum form form)
                 make_constant(graph, trial->folder, i);
         if (form == OPEN_BATCH && !open_batch(graph, trial->folder))
                 return sl_error_set(&trial->error, ENOTSUP, "nothing leads");
-        bind_dimensions(graph, trial->folder, &bindings);
+        limits.any_size = form == ANY_SIZE;
+        if (form == ANY_SIZE)
+                open_all(graph);
+        else
+                bind_dimensions(graph, trial->folder, &bindings);
         bytes = malloc(onnx__model_proto__get_packed_size(trial->model) + 1);
         n_bytes = onnx__model_proto__pack(trial->model, bytes);
-        result = sl_import_onnx_bytes_bound(bytes, n_bytes, NULL, &bindings, &trial->graph, &trial->error);
+        result = sl_import_onnx_bytes_bound(bytes, n_bytes, &limits, &bindings, &trial->graph, &trial->error);
         free(bytes);
         return result;
 }
@@ -539,6 +557,104 @@ static void try_open_batch(struct trial *trial, struct verdict *verdict)
         snprintf(verdict->text, sizeof(verdict->text), "with an open batch: %.*s", VERDICT_TEXT_BYTES - 30, trial->error.text);
 }
 
+/* All open dimensions of the plan have one name, which is nothing but a name. */
+static int name_open(struct sl_plan_info *info)
+{
+        uint32_t n_open = 0;
+
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                for (uint32_t d = 0; d < info->inputs[i].shape.rank; d++)
+                        if (info->inputs[i].shape.dims[d] == SL_DIM_UNKNOWN) {
+                                info->inputs[i].symbols[d] = 0;
+                                n_open++;
+                        }
+        return n_open ? sl_plan_info_add_symbol(info, "any") : 0;
+}
+
+static int compile_any_size(struct trial *trial, struct sl_plan **ret_plan)
+{
+        struct sl_lowered *lowered = NULL;
+        struct sl_lower_options options;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+        int result;
+
+        sl_lower_options_init(&options);
+        options.any_size = SL_ANY_SIZE_ONLY;
+        result = sl_lower_rewrite(trial->graph, &options, &trial->error);
+        if (result == 0)
+                result = sl_any_size_suits(trial->graph, &options, &trial->error);
+        if (result == 0)
+                result = sl_lowered_new(trial->graph, &options, &lowered, &trial->error);
+        if (result == 0)
+                result = name_open(&lowered->info);
+        if (result == 0)
+                result = sl_lowered_write(lowered, fd, &trial->error);
+        sl_lowered_free(lowered);
+        if (result == 0)
+                result = sl_plan_open(fd, ret_plan, &trial->error);
+        close(fd);
+        return result;
+}
+
+/* Of the data set at hand. What does not run says nothing: then a plan of its sizes does. */
+static enum outcome run_any_size(struct trial *trial, const struct sl_plan *plan)
+{
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        const struct sl_tensor *tensors[PORTS];
+        struct sl_open_output open[PORTS] = {0};
+        struct sl_tensor made[PORTS] = {0};
+        struct sl_instance *instance = NULL;
+        struct sl_shape shapes[PORTS];
+        const void *inputs[PORTS];
+        int result = sl_instance_new(plan, 1, &instance, &trial->error);
+
+        for (uint32_t i = 0; i < info->n_inputs; i++) {
+                shapes[i] = trial->inputs[i].tensor.shape;
+                inputs[i] = trial->inputs[i].data;
+                if (shapes[i].rank != info->inputs[i].shape.rank || trial->inputs[i].tensor.dtype != info->inputs[i].dtype)
+                        result = -EINVAL;
+        }
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                made[i] = (struct sl_tensor){.dtype = info->outputs[i].dtype, .shape = trial->outputs[i].tensor.shape};
+                tensors[i] = &made[i];
+                open[i].capacity_bytes = sl_tensor_bytes(&made[i]);
+        }
+        allocate_results(trial, BACKEND_CPU, tensors);
+        if (result == 0) {
+                sl_instance_give(instance, shapes);
+                result = sl_instance_run_open(instance, 1, inputs, trial->results[BACKEND_CPU], open, &trial->error);
+        }
+        sl_instance_free(instance);
+        for (uint32_t i = 0; i < info->n_outputs && (result == 0 || result == -EMSGSIZE); i++)
+                made[i].shape = sl_port_is_open(&info->outputs[i]) ? open[i].shape : info->outputs[i].shape;
+        if (result < 0 && result != -EMSGSIZE)
+                return OUTCOME_REFUSED;
+        return result == 0 && check_outputs(trial, BACKEND_CPU, tensors) == 0 ? OUTCOME_PASSED : OUTCOME_DIFFERS;
+}
+
+/* Each dimension of each input may be any: there may be no such plan, but it gives no other result. */
+static void try_any_size(struct trial *trial, struct verdict *verdict)
+{
+        struct sl_plan *plan = NULL;
+        enum outcome outcome = OUTCOME_PASSED;
+        int result = import_form(trial, ANY_SIZE);
+
+        if (result == 0)
+                result = compile_any_size(trial, &plan);
+        for (trial->data_set = 0; result == 0 && outcome == OUTCOME_PASSED && has_data_set(trial->folder, trial->data_set);
+                trial->data_set++) {
+                result = read_ports(trial);
+                if (result == 0)
+                        outcome = run_any_size(trial, plan);
+                free_ports(trial);
+        }
+        verdict->any_size = result == 0 ? outcome : OUTCOME_REFUSED;
+        if (verdict->any_size == OUTCOME_DIFFERS)
+                snprintf(verdict->text, sizeof(verdict->text), "of any size: %.*s", VERDICT_TEXT_BYTES - 30, trial->error.text);
+        sl_plan_free(plan);
+        release(trial);
+}
+
 /* Bodies, and what import made an operator of its own, have no way back. */
 static bool has_way_back(const struct sl_graph *graph)
 {
@@ -602,6 +718,8 @@ void trial_run(const char *folder, double tolerance, const struct trial_backend 
                         snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%.*s", VERDICT_TEXT_BYTES - 1, trial->error.text);
         } else if (outcomes[BACKEND_CPU] == OUTCOME_PASSED) {
                 try_open_batch(trial, ret_verdict);
+                if (!backend->ground && !strcmp(backend->name, "cpu") && ret_verdict->open_batch != OUTCOME_DIFFERS)
+                        try_any_size(trial, ret_verdict);
         }
         for (uint32_t b = 0; b < N_BACKENDS; b++)
                 ret_verdict->outcomes[b] = outcomes[b];

@@ -28,6 +28,7 @@ enum backend { BACKEND_REF, BACKEND_CPU, N_BACKENDS };
 struct verdict {
         uint32_t outcomes[N_BACKENDS]; /* enum outcome */
         uint32_t open_batch;           /* enum outcome: the same case when its leading dimension is open, as batches are */
+        uint32_t any_size;             /* enum outcome: the same case when all dimensions of its inputs are open */
         uint32_t exported; /* enum outcome: the same case, written by export and read again; none where that has no way back */
         int64_t opset;
         char text[VERDICT_TEXT_BYTES]; /* of the first that did not pass */

@@ -79,6 +79,10 @@ static uint32_t below(uint64_t *random, uint32_t n)
         return (uint32_t)(sl_split_mix_next(random) >> 33) % n;
 }
 
+/* The others are combined on the host. */
+static const enum sl_rule rules[] = {
+        SL_RULE_MEAN, SL_RULE_WEIGHTED_MEAN, SL_RULE_MAJORITY_VOTE, SL_RULE_GEOMETRIC_MEAN, SL_RULE_MAXIMUM};
+
 static uint32_t own_rule(enum sl_rule rule)
 {
         return rule == SL_RULE_MEAN            ? SL_OWN_RULE_MEAN
@@ -113,7 +117,7 @@ static void open_segment(struct segment *s, uint32_t id, uint64_t *random, uint3
         s->busy = true;
         s->n_pieces = s->n_gone = 0;
         s->whole = s->combined = true;
-        s->rule = SL_RULE_MEAN + below(random, SL_RULE_COUNT - 1);
+        s->rule = rules[below(random, sizeof(rules) / sizeof(rules[0]))];
         s->shape = (struct sl_held_shape){.segment = id,
                 .n_members = 2 + below(random, MEMBERS - 1),
                 .samples = 1 + below(random, SAMPLES),

@@ -2,6 +2,7 @@
 /* The configuration: every option has a default, and every error names file, line and key. */
 #include "config.h"
 #include "base/error.h"
+#include "choice.h"
 #include "folder.h"
 #include "wait.h"
 
@@ -46,7 +47,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->memory_max, 0);
         cr_assert_eq(config->staging_bytes, 0);
         cr_assert_eq(config->fuse_bytes, 64u << 20);
-        cr_assert_eq(config->stats_bytes, 16ull << 20);
+        cr_assert_eq(config->stats_bytes, 30ull << 20);
         cr_assert_eq(config->grace_seconds, 5);
         cr_assert_eq(config->wait, SL_WAIT_ANY);
         cr_assert_eq(config->model_defaults.segment_samples, 128);
@@ -91,6 +92,7 @@ Test(config, every_option_is_read)
                                                "  admins: [4321]\n"
                                                "  readers: ['*']\n"
                                                "model_repositories: [/a, /b]\n"
+                                               "data_folders: [/weights, /mnt/more]\n"
                                                "models: [lenet, digits]\n"
                                                "model_defaults:\n"
                                                "  backend: ref\n"
@@ -111,7 +113,7 @@ Test(config, every_option_is_read)
                                                "  memory_max: 3 GiB\n"
                                                "  staging_bytes: 1MiB\n"
                                                "  fuse_bytes: 3MiB\n"
-                                               "  stats_bytes: 1048576\n"
+                                               "  stats_bytes: 4194304\n"
                                                "threads:\n"
                                                "  dispatcher_cores: [1]\n"
                                                "  worker_cores: [0, 2-3]\n"
@@ -134,6 +136,8 @@ Test(config, every_option_is_read)
         cr_assert(config->readers.everybody);
         cr_assert_eq(config->n_repositories, 2);
         cr_assert_str_eq(config->repositories[1], "/b");
+        cr_assert_eq(config->data_folders.n, 2);
+        cr_assert_str_eq(config->data_folders.paths[1], "/mnt/more");
         cr_assert_eq(config->n_models, 2);
         cr_assert_str_eq(sl_lower_options_backend(&config->model_defaults.lowering), "ref");
         cr_assert_eq(config->model_defaults.instances, 2);
@@ -141,6 +145,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->model_defaults.warmup_ms, 0);
         cr_assert_eq(config->model_defaults.batch_bytes_max, 1u << 20);
         cr_assert(config->model_defaults.batch_given);
+        cr_assert(config->model_defaults.workers_given);
         cr_assert_eq(config->model_defaults.segment_samples, 64);
         cr_assert_neq(config->model_defaults.lowering.without_passes, 0);
         cr_assert_eq(config->model_defaults.version_policy.kind, SL_VERSIONS_SPECIFIC);
@@ -154,7 +159,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->memory_max, 3ull << 30);
         cr_assert_eq(config->staging_bytes, 1u << 20);
         cr_assert_eq(config->fuse_bytes, 3u << 20);
-        cr_assert_eq(config->stats_bytes, 1u << 20);
+        cr_assert_eq(config->stats_bytes, 4u << 20);
         cr_assert(CPU_ISSET(1, &config->dispatcher_cores));
         cr_assert_eq(CPU_COUNT(&config->worker_cores), 3);
         cr_assert_eq(config->numa_node, 0);
@@ -219,7 +224,7 @@ static struct bad bad_configs[] = {
         {"name: a\n\tx: 1\n", ":2:", "", ""},
         {"name: a\n---\nname: b\n", ":3:", "", "second document"},
         {"- a\n", ":1:", "", "wants keys with values, KEY: VALUE; got a list"},
-        {"limits:\n  memory_max: 16 MiB\n", ":2:", "limits.memory_max", "limits.stats_bytes is 16777216"},
+        {"limits:\n  memory_max: 16 MiB\n", ":2:", "limits.memory_max", "limits.stats_bytes is 31457280"},
         {"limits:\n", ":1:", "limits", "wants keys with values, KEY: VALUE; got one value or nothing"},
         {"name: &x a\nsocket_dir: *x\n", ":2:", "socket_dir", "aliases"},
 };
@@ -260,10 +265,12 @@ static struct bounds all_bounds[] = {
         {"limits: {client: {in_flight: 1}, uid: {in_flight: %s}}", "0", "1", "1048576", "1048577"},
         {"limits: {uid: {shapes: %s}}", "0", "1", "1000000", "1000001"},
         {"limits: {uid: {log_lines: %s}}", "0", "1", "1000000", "1000001"},
-        {"limits: {stats_bytes: 1 MiB, memory_max: %s}", "16777215", "16 MiB", "1024 TiB", "1125899906842625"},
+        {"limits: {stats_bytes: 4 MiB, memory_max: %s}", "16777215", "16 MiB", "1024 TiB", "1125899906842625"},
         {"limits: {staging_bytes: %s}", "65535", "64 KiB", "1 TiB", "1099511627777"},
+        {"limits: {models_max_loaded: %s}", "-1", "0", "4096", "4097"},
+        {"limits: {load_wait_s: %s}", "0", "1", "86400", "86401"},
         {"limits: {fuse_bytes: %s}", "-1", "0", "1 TiB", "1099511627777"},
-        {"limits: {stats_bytes: %s}", "1048575", "1 MiB", "1 GiB", "1073741825"},
+        {"limits: {stats_bytes: %s}", "4194303", "4 MiB", "1 GiB", "1073741825"},
         {"threads: {numa_node: %s}", "-1", "0", "1023", "1024"},
         {"threads: {spin_us: %s}", "-1", "0", "1000000", "1000001"},
         {"threads: {inline_us: %s}", "-1", "0", "50", "51"},
@@ -281,6 +288,8 @@ static struct bounds all_bounds[] = {
         {"model_defaults: {warmup_ms: %s}", "-1", "0", "60000", "60001"},
         {"model_defaults: {hang_ms: %s}", "-1", "0", "86400000", "86400001"},
         {"model_defaults: {shapes_max: %s}", "0", "1", "64", "65"},
+        {"model_defaults: {idle_unload_s: %s}", "-1", "0", "31536000", "31536001"},
+        {"model_defaults: {idle_standby_s: %s}", "-1", "0", "31536000", "31536001"},
         {"model_defaults: {version_policy: {latest: %s}}", "0", "1", "64", "65"},
         {"model_defaults: {version_policy: {specific: [%s]}}", "0", "1", "9223372036854775807", "9223372036854775808"},
         {"model_defaults: {tune_seconds: %s}", "0", "1", "3600", "3601"},
@@ -399,6 +408,7 @@ Test(config, a_models_own_file_overrides_the_defaults_that_it_names)
         cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
         cr_assert_eq(config.lowering.batch_max, 8);
         cr_assert(config.batch_given);
+        cr_assert_not(config.workers_given);
         cr_assert_eq(config.instances, 5);
         cr_assert_eq(config.version_policy.latest, 3);
         cr_assert_not(config.is_ensemble);
@@ -436,7 +446,8 @@ Test(config, fuse_is_a_word_or_names)
         static const struct {
                 const char *text;
                 uint32_t fuse, n;
-        } rows[] = {{"fuse: auto\n", SL_SHARING_AUTO, 0}, {"fuse: 'never'\n", SL_SHARING_NEVER, 0}, {"fuse: [auto]\n", SL_SHARING_AUTO, 0},
+        } rows[] = {{"fuse: auto\n", SL_SHARING_AUTO, 0}, {"fuse: 'never'\n", SL_SHARING_NEVER, 0},
+                {"fuse: [auto]\n", SL_SHARING_AUTO, 0},
                 {"# \xc3\xbc, two bytes\nfuse:   auto # \xc3\xbc\nbatch_max: 8\n", SL_SHARING_AUTO, 0},
                 {"{batch_max: 8, fuse: auto}\n", SL_SHARING_AUTO, 0}, {"fuse: other\n", SL_SHARING_AUTO, 1},
                 {"fuse: [one, 'two:3']\n", SL_SHARING_AUTO, 2}, {"fuse:\n  - one\n  - two\n", SL_SHARING_AUTO, 2}};
@@ -448,9 +459,11 @@ Test(config, fuse_is_a_word_or_names)
 
                 cr_assert_eq(sl_model_config_read(path, &base, &config, &error), 0, "%s%s", rows[i].text, error.text);
                 cr_expect_eq(config.fuse, rows[i].fuse, "%s", rows[i].text);
-                cr_expect_eq(config.n_fuse_names, rows[i].n, "%s", rows[i].text);
+                cr_expect_eq(config.fuse_names ? config.fuse_names->n : 0, rows[i].n, "%s", rows[i].text);
+                if (i + 1 == sizeof(rows) / sizeof(*rows))
+                        cr_expect_str_eq(config.fuse_names->names[1], "two");
+                sl_model_config_deinit(&config);
         }
-        cr_expect_str_eq(config.fuse_names[1], "two");
 }
 
 Test(config, an_ensemble_has_members_a_rule_and_weights)
@@ -462,9 +475,76 @@ Test(config, an_ensemble_has_members_a_rule_and_weights)
         cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
         cr_assert(config.is_ensemble);
         cr_assert_eq(config.n_members, 2);
-        cr_assert_str_eq(config.members[1], "b:2");
+        cr_assert_str_eq(config.members->names[1], "b:2");
         cr_assert_eq(config.rule, SL_RULE_WEIGHTED_MEAN);
         cr_assert_float_eq(config.weights[1], 3, 0);
+        sl_model_config_deinit(&config);
+}
+
+Test(config, weights_may_be_rows_of_one_for_each_class)
+{
+        struct sl_model_config base = defaults(), config, copy;
+        const char *path = folder_write(
+                &folder, "config.yaml", "ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: ['1, 0,2', '0,3 ,4']\n");
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_assert_eq(config.combining->n_classes, 3);
+        cr_assert_arr_eq(config.combining->class_weights, ((float[]){1, 0, 2, 0, 3, 4}), 6 * sizeof(float));
+        copy = config;
+        sl_model_config_hold(&copy);
+        sl_model_config_deinit(&config);
+        cr_assert_eq(copy.combining->class_weights[5], 4);
+        sl_model_config_deinit(&copy);
+}
+
+Test(config, members_may_be_asked_until_and_have_a_quorum)
+{
+        struct sl_model_config base = defaults(), config;
+        const char *path =
+                folder_write(&folder, "config.yaml", "ensemble:\n  members: [a, b, c]\n  until: {margin: 0.25}\n  quorum: 2\n");
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_assert_eq(config.combining->agree, 0);
+        cr_assert_float_eq(config.combining->margin, 0.25, 0);
+        cr_assert_eq(config.combining->quorum, 2);
+        sl_model_config_deinit(&config);
+}
+
+Test(config, rules_of_boxes_have_outputs_and_limits)
+{
+        struct sl_model_config base = defaults(), config;
+        const char *path = folder_write(
+                &folder, "config.yaml", "ensemble:\n  members: [a, b]\n  rule: soft_nms\n  detection: {scores: s, sigma: 0.25}\n");
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_assert_eq(config.rule, SL_RULE_SOFT_NMS);
+        cr_assert_str_eq(config.combining->outputs[SL_BOX_SCORES], "s");
+        cr_assert_str_eq(config.combining->outputs[SL_BOX_BOXES], "");
+        cr_assert_float_eq(config.combining->sigma, 0.25, 0);
+        cr_assert_float_eq(config.combining->score_min, 0.001, 1e-9);
+        cr_assert_not(config.has_weights);
+        sl_model_config_deinit(&config);
+}
+
+Test(config, a_task_has_variants_with_accuracies_and_costs)
+{
+        struct sl_model_config base = defaults(), config;
+        const char *path = folder_write(&folder, "config.yaml",
+                "task:\n  variants: [a, 'b:2']\n  accuracy: [0.5, 1]\n  cost: [2, 0.25]\n  choice: infaas\n");
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_assert(config.task && !config.is_ensemble);
+        cr_assert_eq(config.task->n, 2);
+        cr_assert_str_eq(config.task->variants[1], "b:2");
+        cr_assert_float_eq(config.task->accuracies[0], 0.5, 0);
+        cr_assert_float_eq(config.task->costs[1], 0.25, 0);
+        cr_assert_eq(config.task->policy, SL_CHOICE_infaas);
+        sl_model_config_deinit(&config);
+        path = folder_write(&folder, "config.yaml", "task:\n  variants: [a]\n  accuracy: [1]\n");
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_expect_null(config.task->costs);
+        cr_expect_eq(config.task->policy, SL_CHOICE_starling);
+        sl_model_config_deinit(&config);
 }
 
 static struct bad bad_models[] = {
@@ -482,8 +562,48 @@ static struct bad bad_models[] = {
         {"ensemble:\n  members: [a]\n  rule: weighted_mean\n  weights: [nan]\n", ":4:", "ensemble.weights", "nan"},
         {"ensemble:\n  members: [a]\n  rule: weighted_mean\n  weights: [-1]\n", ":4:", "ensemble.weights", "-1"},
         {"ensemble:\n  members: [a]\n  weights: [1]\n", ":3:", "ensemble.weights", "the rule is mean"},
+        {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: ['1,2', '1,2,3']\n", ":4:", "ensemble.weights",
+                "of member 1 are for 3 classes, those of member 0 for 2"},
+        {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: ['1,0', '1,0']\n", ":4:", "ensemble.weights",
+                "all are 0 of class 1"},
+        {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: ['1,inf', '1,0']\n", ":4:", "ensemble.weights",
+                "\"inf\""},
+        {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: ['1 2,3', '1,0']\n", ":4:", "ensemble.weights",
+                "a comma"},
+        {"ensemble:\n  members: [a, b]\n  rule: nms\n  weights: ['1,2', '1,2']\n", ":4:", "ensemble.weights", "the rule is nms"},
+        {"ensemble:\n  members: [a]\n  rule: nms\n  detection: {overlap: 1.5}\n", ":4:", "ensemble.detection.overlap", "\"1.5\""},
+        {"ensemble:\n  members: [a]\n  rule: nms\n  detection: {sigma: 1}\n", ":4:", "ensemble.detection.sigma", "the rule is nms"},
+        {"ensemble:\n  members: [a]\n  rule: mean\n  detection: {overlap: 0.5}\n", ":4:", "ensemble.detection", "the rule is mean"},
+        {"ensemble:\n  members: [a, b]\n  until: {agree: 3}\n", ":3:", "ensemble.until.agree",
+                "3 members have to agree, the ensemble has 2"},
+        {"ensemble:\n  members: [a, b]\n  until: {agree: 1}\n", ":3:", "ensemble.until.agree", "\"1\""},
+        {"ensemble:\n  members: [a, b]\n  until: {margin: 0}\n", ":3:", "ensemble.until.margin", "\"0\""},
+        {"ensemble:\n  members: [a, b]\n  until: {margin: nan}\n", ":3:", "ensemble.until.margin", "\"nan\""},
+        {"ensemble:\n  members: [a, b]\n  until: {margin: 0.1, agree: 2}\n", ":3:", "ensemble.until", "exactly one"},
+        {"ensemble:\n  members: [a, b]\n  rule: nms\n  until: {agree: 2}\n", ":4:", "ensemble.until", "the rule is nms"},
+        {"ensemble:\n  members: [a, b]\n  rule: majority_vote\n  until: {margin: 0.5}\n", ":4:", "ensemble.until.margin",
+                "majority_vote"},
+        {"ensemble:\n  members: [a, b]\n  quorum: 3\n", ":3:", "ensemble.quorum", "\"3\""},
+        {"ensemble:\n  members: [a, b]\n  quorum: 0\n", ":3:", "ensemble.quorum", "\"0\""},
+        {"ensemble:\n  members: [a, b]\n  rule: none\n  quorum: 1\n", ":4:", "ensemble.quorum", "rule none"},
+        {"ensemble:\n  members: [a, b]\n  rule: soft_nms\n  quorum: 1\n", ":4:", "ensemble.quorum", "rule soft_nms"},
+        {"ensemble:\n  members: [a]\n  rule: stacking\n", ":1:", "ensemble.combiner", "is missing"},
+        {"ensemble:\n  members: [a]\n  rule: stacking\n  combiner: ../b\n", ":4:", "ensemble.combiner", "../b"},
+        {"ensemble:\n  members: [a]\n  rule: mean\n  combiner: b\n", ":4:", "ensemble.combiner", "the rule is mean"},
+        {"ensemble:\n  members: [a, b]\n  rule: stacking\n  combiner: c\n  quorum: 1\n", ":5:", "ensemble.quorum", "rule stacking"},
         {"ensemble:\n  members: ['a:b']\n", ":2:", "ensemble.members", "a:b"},
         {"ensemble:\n  members: [../a]\n", ":2:", "ensemble.members", "../a"},
+        {"task:\n  accuracy: [1]\n", ":1:", "task.variants", "0 variants"},
+        {"task:\n  variants: [a, b]\n  accuracy: [1]\n", ":3:", "task.accuracy", "1 values for 2 variants"},
+        {"task:\n  variants: [a, b]\n", ":1:", "task.accuracy", "0 values for 2 variants"},
+        {"task:\n  variants: [a]\n  accuracy: [98.5]\n", ":3:", "task.accuracy", "\"98.5\""},
+        {"task:\n  variants: [a]\n  accuracy: [nan]\n", ":3:", "task.accuracy", "nan"},
+        {"task:\n  variants: [a, a]\n  accuracy: [1, 1]\n", ":2:", "task.variants", "\"a\" is there twice"},
+        {"task:\n  variants: [../a]\n  accuracy: [1]\n", ":2:", "task.variants", "../a"},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  cost: [-1]\n", ":4:", "task.cost", "-1"},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  cost: [1, 2]\n", ":4:", "task.cost", "2 values for 1 variants"},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  choice: best\n", ":4:", "task.choice", "\"best\""},
+        {"task:\n  variants: [a]\n  accuracy: [1]\nensemble:\n  members: [a]\n", ":1:", "task", "stands by itself"},
         {"batching: greedy\n", ":1:", "batching", "\"greedy\""},
         {"batching: opt_wait\n", ":1:", "batching", "batching_delay_us"},
         {"batching: aimd\nbatching_sizes: [4]\n", ":1:", "batching", "batching_sizes"},

@@ -49,10 +49,10 @@ static int read_back(const struct sl_config_key *key, const char *value, bool of
         write_yaml(key, value, text, sizeof(text));
         snprintf(path, sizeof(path), "%s", folder_write(&folder, "x.yaml", text));
         sl_model_config_init(&defaults);
-        if (of_model)
-                return sl_model_config_read(path, &defaults, &model, error);
-        int r = sl_config_read(path, &config, error);
-        if (r == 0)
+        int r = of_model ? sl_model_config_read(path, &defaults, &model, error) : sl_config_read(path, &config, error);
+        if (r == 0 && of_model)
+                sl_model_config_deinit(&model);
+        else if (r == 0)
                 sl_config_free(config);
         return r;
 }

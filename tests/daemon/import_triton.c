@@ -159,9 +159,10 @@ Test(import_triton, steps_side_by_side_are_an_ensemble)
 
         cr_assert(config.is_ensemble);
         cr_assert_eq(config.n_members, 2);
-        cr_expect_str_eq(config.members[0], "a");
-        cr_expect_str_eq(config.members[1], "b:3");
+        cr_expect_str_eq(config.members->names[0], "a");
+        cr_expect_str_eq(config.members->names[1], "b:3");
         cr_expect_eq(config.rule, SL_RULE_NONE);
+        sl_model_config_deinit(&config);
 }
 
 Test(import_triton, a_pipeline_is_refused_with_the_tensor_between_its_steps)

@@ -60,7 +60,7 @@ Test(log, what_is_less_important_than_the_level_is_not_written)
 Test(log, an_event_stays_one_line_and_is_cut_at_the_limit)
 {
         struct sl_log log = log_into_pipe(SL_LOG_INFO);
-        char fields[3000];
+        char fields[4000];
 
         memset(fields, 'x', sizeof(fields));
         fields[10] = '\n';
@@ -73,14 +73,18 @@ Test(log, an_event_stays_one_line_and_is_cut_at_the_limit)
 
 Test(log, values_are_quoted_when_they_are_no_plain_words)
 {
-        char text[64], small[8];
+        char text[64], small[8], wide[12];
 
         cr_assert_str_eq(sl_quote("plain-1.0:/x", text, sizeof(text)), "plain-1.0:/x");
         cr_assert_str_eq(sl_quote("", text, sizeof(text)), "\"\"");
         cr_assert_str_eq(sl_quote("a b", text, sizeof(text)), "\"a b\"");
         cr_assert_str_eq(sl_quote("x\" level=error", text, sizeof(text)), "\"x\\\" level=error\"");
         cr_assert_str_eq(sl_quote("a\nb\tc\x01\\", text, sizeof(text)), "\"a\\nb\\tc\\x01\\\\\"");
-        cr_assert_str_eq(sl_quote("a b c d e f g h", small, sizeof(small)), "\"a b c\"");
+        cr_assert_str_eq(sl_quote("a b c d e f g h", small, sizeof(small)), "\"a b c\"", "no room to say that it is cut");
+        cr_assert_str_eq(sl_quote("a-b-c-d-e-f-g-h", wide, sizeof(wide)), "\"a-b-c-...\"");
+        cr_assert_str_eq(sl_quote("a-b-c-d-e", wide, sizeof(wide)), "a-b-c-d-e");
+        cr_assert_str_eq(
+                sl_quote("\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc", wide, sizeof(wide)), "\"\xc3\xbc\xc3\xbc\xc3\xbc...\"");
 }
 
 Test(log, no_value_passes_for_another_field)

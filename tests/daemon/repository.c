@@ -2,6 +2,7 @@
 /* Model repositories: which names are served, and that what is broken is reported and hides nothing else. */
 #include "repository.h"
 #include "base/error.h"
+#include "choice.h"
 #include "folder.h"
 
 #include <criterion/criterion.h>
@@ -545,8 +546,9 @@ Test(repository, what_is_not_plain_says_what_is_there_and_what_to_move)
                         "/r/a/late.onnx: it lies beside the folders of versions, and is not served: move it into one\n"},
                 {{"a.onnx", "a/1/model.onnx"},
                         "/r: the file a.onnx and the folder a are both the model \"a\": move one of them away\n"},
-                {{"my model.onnx"}, "/r/my model.onnx: the name before .onnx is not a name: 1 to 63 of letters, digits, - _ and . "
-                                    "(no dot at the start)\n"},
+                {{"my model.onnx"},
+                        "/r/my model.onnx: the name before .onnx is not a name: 1 to 1024 bytes of letters, digits, - _ "
+                        ". and visible characters beyond ASCII, in UTF-8 (no dot at the start)\n"},
                 {{"tokenizer.json", "vocab.txt"},
                         "/r: no NAME/VERSION/model.onnx and no NAME.onnx: it holds tokenizer.json, vocab.txt\n"},
         };
@@ -563,6 +565,109 @@ Test(repository, what_is_not_plain_says_what_is_there_and_what_to_move)
                 snprintf(said, sizeof(said), "%s/%zu%s", folder.path, i, rows[i].said);
                 cr_expect_str_eq(reports, said);
         }
+}
+
+/* ---- names ---- */
+
+static void named(const char *path, const char *name)
+{
+        char text[2200];
+
+        snprintf(text, sizeof(text), "name: \"%s\"\n", name);
+        folder_write(&folder, path, text);
+}
+
+/* Of @length times the character @character, and an end. */
+static const char *long_name(char *ret_name, const char *character, size_t length, const char *end)
+{
+        ret_name[0] = 0;
+        for (size_t i = 0; i < length; i++)
+                strcat(ret_name, character);
+        return strcat(ret_name, end);
+}
+
+Test(repository, a_model_is_called_as_its_configuration_says)
+{
+        static char name[2048], other[2048], versioned[2064], odd[2048];
+        struct sl_repository_scan *result;
+        struct sl_error error = {""};
+        const char *wanted = other;
+
+        model("a/1/model.onnx");
+        model("b/1/model.onnx");
+        model("b/3/model.onnx");
+        model("c/1/model.onnx");
+        model("d/1/model.onnx");
+        folder_write(&folder, "d/config.yaml", "batch_max: 4\n");
+        named("a/config.yaml", long_name(name, "n", 1023, "1"));
+        snprintf(versioned, sizeof(versioned), "version_policy: {all: true}\nname: %s\n", long_name(other, "n", 1023, "2"));
+        folder_write(&folder, "b/config.yaml", versioned);
+        named("c/config.yaml", long_name(odd, "\xe5\x90\x8d", 341, ""));
+        result = scan();
+        cr_expect_str_eq(reports, "");
+        snprintf(versioned, sizeof(versioned), "%s:3", other);
+        cr_expect_not_null(sl_repository_find(result, name));
+        cr_expect_not_null(sl_repository_find(result, other));
+        cr_expect_eq(sl_repository_find(result, versioned)->version, 3);
+        cr_expect_not_null(sl_repository_find(result, odd));
+        cr_expect_not_null(sl_repository_find(result, "d"));
+        cr_expect_null(sl_repository_find(result, "a"));
+        sl_repository_scan_free(result);
+        cr_assert_eq(scan_of(&wanted, 1, &result, &error), 0, "%s", error.text);
+        cr_expect_not_null(sl_repository_find(result, other));
+        cr_expect_null(sl_repository_find(result, name), "only that one was asked for");
+        sl_repository_scan_free(result);
+        wanted = "a";
+        cr_expect_eq(scan_of(&wanted, 1, &result, &error), -ENOENT, "nothing is called so any more");
+}
+
+Test(repository, a_name_that_no_model_has_is_one_line_with_value_and_limit)
+{
+        static const struct {
+                const char *character, *end, *said;
+                size_t length;
+        } rows[] = {{"n", "", "\" is not a name: it has 1025 bytes, a model's has at most 1024\n", 1025},
+                {"\xe5\x90\x8d", "", "\" is not a name: it has 1026 bytes, a model's has at most 1024\n", 342},
+                {"n", "\xe2\x80\xae", "\" is not a name: 1 to 1024 bytes of ", 3},
+                {"n", "\xc2\xa0", "\" is not a name: 1 to 1024 bytes ", 3},
+                {"a b", "", "\"a b\" is not a name: 1 to 1024 bytes ", 1},
+                {"a/", "b", "\"a/b\" is not a name: 1 to 1024 bytes ", 1},
+                {"a", ":2", "\"a:2\" is not a name: 1 to 1024 bytes ", 1}};
+        static char name[4096];
+
+        model("a/1/model.onnx");
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                reports[0] = 0;
+                named("a/config.yaml", long_name(name, rows[i].character, rows[i].length, rows[i].end));
+
+                struct sl_repository_scan *result = scan();
+
+                cr_expect_not_null(strstr(reports, "/a/config.yaml:1: name: \""), "%s", reports);
+                cr_expect_not_null(strstr(reports, rows[i].said), "%zu: %s", i, reports);
+                cr_expect_eq(strchr(reports, '\n'), reports + strlen(reports) - 1);
+                cr_expect_str_eq(names(result), "");
+                sl_repository_scan_free(result);
+        }
+}
+
+/* Whichever folder comes first: neither of two that are called alike is served, and their twins in other repositories wait. */
+Test(repository, of_two_models_of_one_name_neither_is_served)
+{
+        struct sl_repository_scan *result;
+
+        model("a/1/model.onnx");
+        model("a/2/model.onnx");
+        folder_write(&folder, "a/config.yaml", "version_policy: {all: true}\n");
+        model("b/1/model.onnx");
+        named("b/config.yaml", "a");
+        model("c.onnx");
+        model("c/1/model.onnx");
+        named("c/config.yaml", "d");
+        result = scan();
+        cr_expect_str_eq(names(result), "c d", "a folder that is called otherwise is no twin of a file");
+        cr_expect_not_null(strstr(reports, "two models are called \"a\", by their folders or the key name"), "%s", reports);
+        cr_expect_not_null(sl_repository_find(result, "a")->refused);
+        sl_repository_scan_free(result);
 }
 
 Test(repository, a_file_that_is_no_model_is_no_repository)
@@ -592,4 +697,34 @@ Test(repository, the_stamp_of_a_file_among_others_is_its_own)
         folder_write(&folder, "flat/lenet.onnx.data", "22");
         cr_expect_neq(stamp_of(repository), first);
         free(repository);
+}
+
+/* A task is a name of its own, and no model; what it lacks is told, and it is there without it. */
+Test(repository, a_task_names_models_and_ensembles_and_is_none)
+{
+        model("one/1/model.onnx");
+        folder_write(&folder, "mean/config.yaml", "ensemble: {members: [one]}\n");
+        folder_write(&folder, "read/config.yaml",
+                "task: {variants: [one, mean, nowhere], accuracy: [0.5, 0.75, 1], choice: accurate}\n");
+        folder_write(&folder, "again/config.yaml", "name: another\ntask: {variants: [read], accuracy: [1]}\n");
+        folder_write(&folder, "full/config.yaml", "task: {variants: [one], accuracy: [1]}\n");
+        folder_write(&folder, "of/config.yaml", "ensemble: {members: [read]}\n");
+        model("full/1/model.onnx");
+        struct sl_repository_scan *result = scan();
+        uint32_t n;
+        const struct sl_task_spec *tasks = sl_repository_tasks(result, &n);
+
+        cr_assert_str_eq(names(result), "one mean");
+        cr_assert_eq(n, 1);
+        cr_expect_str_eq(tasks[0].name, "read");
+        cr_expect_eq(tasks[0].n, 3);
+        cr_expect_str_eq(tasks[0].variants[1], "mean");
+        cr_expect_float_eq(tasks[0].accuracies[1], 0.75, 0);
+        cr_expect_null(tasks[0].costs);
+        cr_expect_str_eq(sl_choice_policy_name(tasks[0].policy), "accurate");
+        cr_expect(strstr(reports, "task \"read\": variant \"nowhere\" is not in the repository"), "%s", reports);
+        cr_expect(strstr(reports, "task \"another\": variant \"read\" is a task"), "%s", reports);
+        cr_expect(strstr(reports, "full: a task has no versions of its own"), "%s", reports);
+        cr_expect(strstr(reports, "ensemble \"of\": member \"read\" is a task"), "%s", reports);
+        sl_repository_scan_free(result);
 }

@@ -456,6 +456,8 @@ Test(serve, the_watchdog_is_not_fed_while_the_dispatcher_hangs)
         }
         cr_assert_eq(ptrace(PTRACE_INTERRUPT, dispatcher, NULL, NULL), 0);
         cr_assert_eq(waitpid(dispatcher, &status, __WALL), dispatcher);
+        while (poll(&poll_manager, 1, 0) == 1) /* what has come since the start */
+                heard();
         /* At most an answer that was on its way, and the probe after it; then silence for many times the period. */
         unsigned n = 0;
         while (n < 3 && poll(&poll_manager, 1, 1500) == 1) {
@@ -626,7 +628,7 @@ Test(serve, a_runtime_that_must_share_cores_says_with_whom)
         char holder[96], placed[48];
         struct process first = serve_on("first", ""), second = serve_on("second", "");
 
-        snprintf(holder, sizeof(holder), "with=\"%s-first (pid %d)", name, first.pid);
+        snprintf(holder, sizeof(holder), "holders=\"%s-first (pid %d)", name, first.pid);
         snprintf(placed, sizeof(placed), "placed dispatcher_cores=\"%d\" ", core);
         cr_expect_null(strstr(output_of(&first), "cores-shared"), "%s", output_of(&first));
         cr_expect_not_null(strstr(output_of(&second), "event=cores-shared cores="), "%s", output_of(&second));

@@ -100,7 +100,7 @@ static const struct change {
         {"memory", "sys/fs/cgroup/system.slice/memory.max", "1073741824", SL_VERDICT_OK,
                 "1024 MiB are there (/sys/fs/cgroup/system.slice)", NULL},
         {"memory", "proc/meminfo", "MemTotal: 5 kB\n", SL_VERDICT_UNKNOWN, NULL, NULL},
-        {"memory", "proc/meminfo", "MemAvailable: 8192 kB\n", SL_VERDICT_WRONG, "together are 16 MiB", "limits.stats_bytes"},
+        {"memory", "proc/meminfo", "MemAvailable: 8192 kB\n", SL_VERDICT_WRONG, "together are 30 MiB", "limits.stats_bytes"},
         {"open-files", "proc/self/limits", "Max open files            256                  256                  files\n",
                 SL_VERDICT_WRONG, "at most 256; 64 clients", "limits.clients: 21"},
         {"open-files", "proc/self/limits", "Max open files            1024                 unlimited            files\n",

@@ -5,7 +5,7 @@
  *
  *     input: ensemble | regions | repair | entry (64 bytes) | descriptors (64 bytes each)
  *
- * Bits of `repair` put right what chance would hardly find, so that the checks behind are reached too.
+ * Bits of `repair` put right what chance would hardly find, so that the checks behind are reached too, or wrong by one.
  */
 #include "admission.h"
 
@@ -13,18 +13,26 @@
 #include <string.h>
 
 #define REGIONS   4u
-#define ENSEMBLES 3u
+#define ENSEMBLES 4u
 #define NOW_NS    1000000u
 
-enum { REPAIR_ENTRY = 1 << 0, REPAIR_SHAPE = 1 << 1, REPAIR_BYTES = 1 << 2, REPAIR_REGION = 1 << 3, REPAIR_OFFSET = 1 << 4 };
+enum {
+        REPAIR_ENTRY = 1 << 0,
+        REPAIR_SHAPE = 1 << 1,
+        REPAIR_BYTES = 1 << 2,
+        REPAIR_REGION = 1 << 3,
+        REPAIR_OFFSET = 1 << 4,
+        SPOIL_SHAPE = 1 << 5, /* by one, behind the repair */
+        SPOIL_BYTES = 1 << 6,
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct sl_region regions[REGIONS] = {
-        {.base = (unsigned char *)(1ull << 40), .bytes = 4096},
-        {.base = (unsigned char *)(1ull << 41), .bytes = 1ull << 20, .number = 7},
-        {.base = (unsigned char *)(1ull << 42), .bytes = 1ull << 40, .number = 3},
-        {.base = (unsigned char *)(1ull << 46), .bytes = 1ull << 45, .number = 0},
+        {.base = (unsigned char *)(1ull << 40), .bytes = 4096, .live = 1},
+        {.base = (unsigned char *)(1ull << 41), .bytes = 1ull << 20, .number = 7, .live = 1},
+        {.base = (unsigned char *)(1ull << 42), .bytes = 1ull << 40, .number = 3, .live = 1},
+        {.base = (unsigned char *)(1ull << 46), .bytes = 1ull << 45, .number = 0, .live = 1},
 };
 
 static void check(bool holds)
@@ -45,10 +53,18 @@ static struct sl_served_port port(enum sl_dtype dtype, uint32_t batch_axis, uint
         return served;
 }
 
-/* Small and ordinary; several inputs of several types, one without a batch; no batch at all, and gigantic samples. */
+/*
+ * Small and ordinary; several inputs of several types, one without a batch; no batch at all, and gigantic samples; inputs and an
+ * output of any size.
+ */
 static struct sl_ensemble ensemble_of(uint32_t choice)
 {
-        struct sl_ensemble e = {.batchable = choice != 2, .segment_samples = 128, .samples_max = 1u << 20};
+        static struct sl_served_port inputs[3], outputs[2];
+        struct sl_ensemble e = {.batchable = choice < 2,
+                .segment_samples = 128,
+                .samples_max = 1u << 20,
+                .inputs = inputs,
+                .assembly.outputs = outputs};
 
         if (choice == 0) {
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_F32, 0, 2, (int64_t[]){0, 4});
@@ -59,6 +75,14 @@ static struct sl_ensemble ensemble_of(uint32_t choice)
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_U8, SL_PORT_NO_BATCH, 1, (int64_t[]){13});
                 e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_F64, 0, 4, (int64_t[]){0, 3, 1, 2});
                 e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_BOOL, 0, 1, (int64_t[]){0});
+        } else if (choice == 3) {
+                const int64_t open = SL_DIM_UNKNOWN;
+
+                e.segment_samples = e.samples_max = 1;
+                e.assembly.open_inputs = e.assembly.open_outputs = true;
+                e.inputs[e.n_inputs++] = port(SL_DTYPE_F32, SL_PORT_NO_BATCH, 4, (int64_t[]){open, 3, open, open});
+                e.inputs[e.n_inputs++] = port(SL_DTYPE_I64, SL_PORT_NO_BATCH, 1, &open);
+                e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_F32, SL_PORT_NO_BATCH, 2, (int64_t[]){open, 10});
         } else {
                 e.segment_samples = e.samples_max = 1;
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_F32, SL_PORT_NO_BATCH, 2, (int64_t[]){1 << 18, 1 << 18});
@@ -76,10 +100,21 @@ static void repair_entry(struct sl_entry *entry, const struct sl_ensemble *e)
         entry->reserved2 = 0;
         entry->priority %= SL_PRIORITIES;
         entry->n_inputs = (uint16_t)e->n_inputs;
-        entry->n_outputs = (uint8_t)e->assembly.n_outputs;
+        entry->n_outputs = (uint16_t)e->assembly.n_outputs;
         entry->samples = entry->samples % e->samples_max + 1;
         if (entry->deadline_ns)
                 entry->deadline_ns |= 1ull << 40;
+}
+
+/* What the descriptor's own dimensions take; UINT64_MAX: more than 64 bits count. */
+static uint64_t claimed_bytes(const struct sl_descriptor *d, const struct sl_served_port *p)
+{
+        uint64_t bytes = sl_dtype_bytes(p->port.dtype);
+        bool overflows = false;
+
+        for (uint32_t i = 0; i < p->port.shape.rank; i++)
+                overflows |= __builtin_mul_overflow(bytes, (uint64_t)d->dims[i], &bytes);
+        return overflows ? UINT64_MAX : bytes;
 }
 
 static void repair_descriptor(struct sl_descriptor *d, const struct sl_served_port *p, uint32_t samples, uint8_t repair)
@@ -88,10 +123,17 @@ static void repair_descriptor(struct sl_descriptor *d, const struct sl_served_po
                 d->dtype = (uint8_t)p->port.dtype;
                 d->rank = (uint8_t)p->port.shape.rank;
                 for (uint32_t i = 0; i < p->port.shape.rank; i++)
-                        d->dims[i] = i == p->port.batch_axis ? samples : (uint32_t)p->port.shape.dims[i];
+                        if (p->port.shape.dims[i] == SL_DIM_UNKNOWN)
+                                d->dims[i] = d->dims[i] >> 31 ? d->dims[i] : d->dims[i] % 64; /* small ones, and huge ones */
+                        else
+                                d->dims[i] = i == p->port.batch_axis ? samples : (uint32_t)p->port.shape.dims[i];
         }
+        if (repair & SPOIL_SHAPE)
+                d->dims[1]++;
         if (repair & REPAIR_BYTES)
-                d->bytes = sl_served_port_bytes(p, samples);
+                d->bytes = sl_port_is_open(&p->port) ? claimed_bytes(d, p) : sl_served_port_bytes(p, samples);
+        if (repair & SPOIL_BYTES)
+                d->bytes++;
         if (repair & REPAIR_REGION)
                 d->region %= REGIONS;
         if (repair & REPAIR_OFFSET)
@@ -109,21 +151,37 @@ static void check_tensor(
         check(tensor->offset == d->offset && tensor->offset % 64 == 0);
         check(d->bytes >= bytes);
         check(tensor->offset <= region->bytes && d->bytes <= region->bytes - tensor->offset);
-        check(tensor->stride == 0 || tensor->stride == bytes / samples);
+        check(!samples || tensor->stride == 0 || tensor->stride == bytes / samples);
+}
+
+/* Sizes that the request says are those of its bytes, and the others are the port's. */
+static void check_open_input(const struct sl_descriptor *d, const struct sl_served_port *p)
+{
+        check(d->dtype == p->port.dtype && d->rank == p->port.shape.rank);
+        for (uint32_t i = 0; i < d->rank; i++)
+                check(p->port.shape.dims[i] == SL_DIM_UNKNOWN || d->dims[i] == (uint64_t)p->port.shape.dims[i]);
+        check(claimed_bytes(d, p) == d->bytes && d->bytes != UINT64_MAX);
 }
 
 static void check_admitted(const struct sl_ensemble *e, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
         uint32_t n_regions, const struct sl_place *tensors)
 {
-        check(entry->samples >= 1 && entry->samples <= e->samples_max);
+        check(entry->samples <= e->samples_max && (entry->samples || e->batchable)); /* no rows are an answer, too */
         check(entry->priority < SL_PRIORITIES && entry->session == 0);
         check(!entry->deadline_ns || entry->deadline_ns > NOW_NS);
-        for (uint32_t i = 0; i < e->n_inputs; i++)
-                check_tensor(&descriptors[i], &tensors[i], sl_served_port_bytes(&e->inputs[i], entry->samples), entry->samples,
+        for (uint32_t i = 0; i < e->n_inputs; i++) {
+                bool open = sl_port_is_open(&e->inputs[i].port);
+
+                if (open)
+                        check_open_input(&descriptors[i], &e->inputs[i]);
+                check_tensor(&descriptors[i], &tensors[i],
+                        open ? descriptors[i].bytes : sl_served_port_bytes(&e->inputs[i], entry->samples), entry->samples,
                         n_regions);
+        }
         for (uint32_t i = 0; i < e->assembly.n_outputs; i++)
-                check_tensor(&descriptors[e->n_inputs + i], &tensors[e->n_inputs + i],
-                        sl_served_port_bytes(&e->assembly.outputs[i], entry->samples), entry->samples, n_regions);
+                if (tensors[e->n_inputs + i].region != SL_NO_REGION) /* else nobody wants it */
+                        check_tensor(&descriptors[e->n_inputs + i], &tensors[e->n_inputs + i],
+                                sl_served_port_bytes(&e->assembly.outputs[i], entry->samples), entry->samples, n_regions);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

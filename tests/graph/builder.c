@@ -97,7 +97,7 @@ static Onnx__TensorShapeProto__Dimension *dimension(struct builder *b, int64_t d
                 made->dim_value = dim;
         } else {
                 made->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-                made->dim_param = text(b, dim == -1 ? "N" : dim == -2 ? "M" : "?");
+                made->dim_param = text(b, dim == -1 ? "N" : dim == -2 ? "M" : dim == -4 ? "K" : "?");
         }
         return made;
 }

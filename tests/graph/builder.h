@@ -24,7 +24,7 @@ struct builder *builder_free(struct builder *b);
 /* Zeroed, freed with the builder. */
 void *builder_alloc(struct builder *b, size_t bytes);
 
-/* A dimension of -1 is the parameter "N", -2 the parameter "M", -3 the parameter "?". */
+/* A dimension of -1 is the parameter "N", -2 the parameter "M", -3 the parameter "?", -4 the parameter "K". */
 void builder_input(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims);
 void builder_output(struct builder *b, const char *name);
 void builder_declare_output(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims);

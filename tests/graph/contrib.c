@@ -8,6 +8,7 @@
 #include "pass_bench.h"
 
 #include "base/error.h"
+#include "nibbles.h"
 #include "pass.h"
 
 #include <criterion/criterion.h>
@@ -208,7 +209,7 @@ static const struct refusal refusals[] = {
                 "node \"y\": operator Sampling of domain com.microsoft, opset 17: the operator is not"},
         {"FastGelu", "x", "surprise", 1, -ENOTSUP, "node \"y\": attribute surprise of operator FastGelu, domain com.microsoft"},
         {"FastGelu", "", NULL, 0, -EBADMSG, "node \"y\": operator FastGelu of domain com.microsoft, opset 17: an input is missing"},
-        {"Attention", "x,w", NULL, 0, -EBADMSG, "num_heads is missing or out of range"},
+        {"Attention", "x,w", NULL, 0, -EBADMSG, "num_heads is missing, or outside [1,2^31)"},
         {"Attention", "x,w", "num_heads", 5, -EBADMSG, "num_heads does not divide"},
         {"Attention", "x,w,bias,four", "num_heads", 2, -ENOTSUP, "a mask of no or of more than three dimensions"},
         {"Attention", "x,w,bias,many", "num_heads", 2, -ENOTSUP, "a mask of one dimension that is neither"},
@@ -294,4 +295,130 @@ Test(contrib, blocks_of_another_size_are_refused)
                 builder_expect(b, -EBADMSG, "have another type or size than K, N, bits and block_size say");
                 builder_free(b);
         }
+}
+
+static struct builder *decoder(Onnx__NodeProto **ret_node)
+{
+        struct builder *b = builder_new(17);
+
+        builder_input(b, "q", SL_DTYPE_F32, DIMS(-1, 1, 16));
+        builder_input(b, "k", SL_DTYPE_F32, DIMS(-1, 1, 8));
+        builder_input(b, "past_k", SL_DTYPE_F32, DIMS(-1, 2, 5, 4));
+        builder_input(b, "past_v", SL_DTYPE_F32, DIMS(-1, 2, 5, 4));
+        builder_input(b, "lengths", SL_DTYPE_I32, DIMS(-1));
+        builder_ints(b, "total", 0, NULL, (int64_t[]){6});
+        *ret_node = contrib(b, "GroupQueryAttention", "q,k,k,past_k,past_v,lengths,total", "y,nk,nv");
+        builder_attr_int(b, *ret_node, "num_heads", 4);
+        builder_attr_int(b, *ret_node, "kv_num_heads", 2);
+        builder_output(b, "y");
+        builder_output(b, "nk");
+        return b;
+}
+
+Test(contrib, a_group_query_attention_keeps_the_batch_and_grows_the_cache)
+{
+        Onnx__NodeProto *node;
+        struct builder *b = decoder(&node);
+        struct sl_graph *graph = builder_import(b);
+        const struct sl_shape *y = &graph->values[graph->outputs[0]].tensor.shape,
+                              *cache = &graph->values[graph->outputs[1]].tensor.shape;
+
+        cr_expect(sl_shape_equal(y, &(struct sl_shape){3, {SL_DIM_BATCH, 1, 16}}));
+        cr_expect(sl_shape_equal(cache, &(struct sl_shape){4, {SL_DIM_BATCH, 2, 6, 4}}));
+        cr_expect_eq(count_ops(graph, SL_OP_TENSOR_SCATTER), 2u);
+        cr_expect_eq(count_ops(graph, SL_OP_MATMUL), 2u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(contrib, a_group_query_attention_is_refused_where_heads_or_inputs_do_not_fit)
+{
+        Onnx__NodeProto *node;
+        struct builder *b = decoder(&node);
+
+        builder_attr_int(b, node, "smooth_softmax", 1);
+        builder_expect(b, -ENOTSUP, "smooth_softmax, qk_output, a sink, or scales of a quantized cache");
+        node->n_attribute--;
+        builder_attr_int(b, node, "do_rotary", 1);
+        builder_expect(b, -EBADMSG, "do_rotary without caches of cosines and sines");
+        node->n_attribute--;
+        node->input[3] = (char *)"";
+        builder_expect(b, -EBADMSG, "past keys and past values come together");
+        node->input[3] = (char *)"past_k";
+        node->input[5] = (char *)"";
+        builder_expect(b, -EBADMSG, "it lacks seqlens_k");
+        node->input[5] = (char *)"lengths";
+        node->attribute[1]->i = 3;
+        builder_expect(b, -EBADMSG, "num_heads or kv_num_heads is missing, or they do not divide each other");
+        node->attribute[1]->i = 1;
+        builder_expect(b, -EBADMSG, "keys or values have other columns than kv_num_heads of a query's length");
+        node->attribute[0]->i = 5;
+        builder_expect(b, -EBADMSG, "num_heads does not divide its columns");
+        builder_free(b);
+}
+
+/* x [batch, ROWS, WIDTH] by 5 columns of @bits bits. */
+static struct builder *blocks(int64_t bits)
+{
+        static const char *const names[] = {"K", "N", "bits", "block_size"};
+        const int64_t numbers[] = {WIDTH, 5, bits, 16};
+        struct builder *b = sequence();
+        uint8_t bytes[5 * 16];
+        Onnx__NodeProto *node;
+
+        for (uint32_t i = 0; i < sizeof(bytes); i++)
+                bytes[i] = (uint8_t)(i * 83 + 7);
+        builder_raw(b, "b", SL_DTYPE_U8, DIMS(5, 1, 2 * bits), bytes);
+        builder_random(b, "scales", DIMS(5));
+        node = contrib(b, "MatMulNBits", "x,b,scales", "y");
+        for (int i = 0; i < 4; i++)
+                builder_attr_int(b, node, names[i], numbers[i]);
+        return b;
+}
+
+static uint64_t constant_bytes(const struct sl_graph *graph, uint32_t dtype)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < graph->n_values; i++)
+                if (sl_graph_is_constant(graph, i) && graph->values[i].tensor.dtype == dtype && !graph->values[i].dead)
+                        bytes += graph->values[i].data_bytes;
+        return bytes;
+}
+
+/* 5 columns of a block of 16, and 5 scales; of 2 bits a zero point each as well. */
+Test(contrib, weights_of_4_bits_and_fewer_take_4_bits)
+{
+        for (int64_t bits = 2; bits <= 4; bits += 2) {
+                struct builder *b = blocks(bits);
+                struct sl_graph *graph = builder_import(b);
+                uint64_t zeros = bits == 2 ? 5 : 0;
+
+                cr_expect_eq(count_ops(graph, SL_OP_NIBBLE_MATMUL), 1u);
+                cr_expect_eq(count_ops(graph, SL_OP_MATMUL), 0u);
+                cr_expect_eq(constant_bytes(graph, SL_DTYPE_U8), 5u * 8 + zeros, "%d bits: %d bytes", (int)bits,
+                        (int)constant_bytes(graph, SL_DTYPE_U8));
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
+/* Each of 16 combinations of bits times a scale: what the float matrix gives is what the packed one does, to rounding. */
+Test(contrib, weights_of_4_bits_are_floats_where_no_kernel_takes_them)
+{
+        struct builder *b = blocks(4);
+        struct sl_graph *packed = builder_import(b), *floats = builder_import(b);
+        float x[2 * ROWS * WIDTH], y[2][2 * ROWS * 5];
+
+        fill_random(x, sizeof(x) / sizeof(*x), 3);
+        cr_assert_eq(sl_graph_expand_nibbles(floats, NULL, NULL, NULL), 0);
+        cr_expect_eq(count_ops(floats, SL_OP_NIBBLE_MATMUL), 0u);
+        cr_expect_eq(count_ops(floats, SL_OP_MATMUL), 1u);
+        evaluate_floats(packed, 2, x, y[0], 2 * ROWS * 5);
+        evaluate_floats(floats, 2, x, y[1], 2 * ROWS * 5);
+        for (uint32_t i = 0; i < 2 * ROWS * 5; i++)
+                cr_expect_float_eq(y[0][i], y[1][i], 1e-4, "place %u: %g and %g", i, (double)y[0][i], (double)y[1][i]);
+        sl_graph_free(packed);
+        sl_graph_free(floats);
+        builder_free(b);
 }

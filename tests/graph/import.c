@@ -406,7 +406,8 @@ Test(import, a_loop_of_constant_rounds_makes_as_many_rows)
         cr_expect_eq(rows_of_loop(-4, true), 0);
 }
 
-static int import_optional(int64_t ir_version, int64_t declared, struct sl_graph **ret_graph, struct sl_error *error)
+/* @times: that the initializer is listed. */
+static int import_optional(int64_t ir_version, int64_t declared, int times, struct sl_graph **ret_graph, struct sl_error *error)
 {
         struct sl_graph_limits limits = sl_graph_limits_default;
         struct builder *b = builder_new(17);
@@ -416,7 +417,8 @@ static int import_optional(int64_t ir_version, int64_t declared, struct sl_graph
 
         limits.optional_inputs = true;
         b->model.ir_version = ir_version;
-        builder_input(b, "w", SL_DTYPE_F32, DIMS(declared));
+        for (int i = 0; i < times; i++)
+                builder_input(b, "w", SL_DTYPE_F32, DIMS(declared));
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
         builder_random(b, "w", DIMS(4));
         builder_node(b, "Mul", "x,w", "y");
@@ -432,17 +434,19 @@ Test(import, an_initializer_that_is_an_input_is_the_last_input_where_that_is_wan
         struct sl_error error = {""};
         struct sl_graph *graph;
 
-        cr_assert_eq(import_optional(4, 4, &graph, &error), 0, "%s", error.text);
+        cr_assert_eq(import_optional(4, 4, 1, &graph, &error), 0, "%s", error.text);
         cr_assert_eq(graph->n_inputs, 2);
         cr_expect_str_eq(graph->values[graph->inputs[0]].name, "x");
         cr_expect_str_eq(graph->values[graph->inputs[1]].name, "w");
         cr_expect_not_null(graph->values[graph->inputs[1]].data);
         sl_graph_free(graph);
-        cr_assert_eq(import_optional(3, 4, &graph, &error), 0, "%s", error.text);
+        cr_assert_eq(import_optional(3, 4, 1, &graph, &error), 0, "%s", error.text);
         cr_expect_eq(graph->n_inputs, 1, "of a file that had to list it, it is a constant");
         sl_graph_free(graph);
-        cr_assert_eq(import_optional(8, 5, &graph, &error), -EBADMSG);
+        cr_assert_eq(import_optional(8, 5, 1, &graph, &error), -EBADMSG);
         cr_expect_str_eq(error.text, "input \"w\" is declared otherwise than its initializer, which is float32 [4]");
+        cr_assert_eq(import_optional(8, 4, 2, &graph, &error), -EBADMSG);
+        cr_expect_str_eq(error.text, "input \"w\" is there twice");
 }
 
 static uint32_t count_nodes(const struct sl_graph *graph, uint32_t op)
@@ -542,13 +546,13 @@ Test(import, names_of_ports_that_cannot_be_shown_are_refused)
 
 Test(import, opsets_outside_the_range_are_refused)
 {
-        static const int64_t opsets[] = {0, 24};
+        static const int64_t opsets[] = {0, 29};
 
         for (size_t i = 0; i < 2; i++) {
                 struct builder *b = input_4(opsets[i], -1, 2, 3, 4);
 
                 builder_node(b, "Relu", "x", "y");
-                builder_expect(b, -ENOTSUP, i ? "supported are 1 to 23" : "imports no opset");
+                builder_expect(b, -ENOTSUP, i ? "supported are 1 to 28" : "imports no opset");
                 builder_free(b);
         }
 }
@@ -698,4 +702,45 @@ Test(import, an_einsum_without_inner_sums_is_made_of_common_operators)
                 sl_graph_free(graph);
                 builder_free(b);
         }
+}
+
+/* x [N,2,3,4] of an operator of opset @opset with one attribute. */
+static struct builder *attribute_of(int64_t opset, const char *op, const char *name, int64_t value)
+{
+        struct builder *b = input_4(opset, -1, 2, 3, 4);
+
+        builder_attr_int(b, builder_node(b, op, "x,x", "y"), name, value);
+        return b;
+}
+
+Test(import, operators_of_opsets_24_to_28_become_older_ones)
+{
+        struct builder *b = input_4(24, -1, 2, 3, 4);
+
+        builder_node(b, "Swish", "x", "y");
+        expect_graph(b, "y = Sigmoid(x [N,2,3,4]) -> y [N,2,3,4]\n"
+                        "y = Mul(x [N,2,3,4], y [N,2,3,4]) -> y [N,2,3,4]\n");
+        b = input_4(28, -1, 2, 3, 4);
+        builder_node(b, "SwiGLU", "x,x", "y");
+        expect_graph(b, "y = Sigmoid(x [N,2,3,4]) -> y [N,2,3,4]\n"
+                        "y = Mul(x [N,2,3,4], y [N,2,3,4]) -> y [N,2,3,4]\n"
+                        "y = Mul(y [N,2,3,4], x [N,2,3,4]) -> y [N,2,3,4]\n");
+}
+
+Test(import, a_remainder_of_floats_rounds_down_from_opset_28_on)
+{
+        struct builder *b = attribute_of(27, "Mod", "fmod", 0);
+
+        builder_expect(b, -EBADMSG, "of floats its attribute fmod must be 1");
+        builder_free(b);
+        expect_graph(attribute_of(28, "Mod", "fmod", 0), "y = Mod(x [N,2,3,4], x [N,2,3,4]) {fmod=0} -> y [N,2,3,4]\n");
+}
+
+Test(import, a_bit_cast_keeps_the_width)
+{
+        struct builder *b = input_4(26, -1, 2, 3, 4);
+
+        builder_attr_int(b, builder_node(b, "BitCast", "x", "y"), "to", SL_DTYPE_I64);
+        builder_expect(b, -EBADMSG, "input 0 is float32, whose bits are no int64");
+        builder_free(b);
 }

@@ -215,7 +215,7 @@ Test(sizes, are_read_and_printed)
 
         cr_assert_eq(sl_dim_sizes_parse("sequence=128,images:2=224", &sizes, NULL), 0);
         cr_assert_eq(sl_dim_sizes_find(&sizes, "images:2"), 224);
-        cr_assert_eq(sl_dim_sizes_find(&sizes, "images"), 0);
+        cr_assert_eq(sl_dim_sizes_find(&sizes, "images"), SL_DIM_SIZE_NONE);
         cr_assert_str_eq(sl_dim_sizes_print(&sizes, text), "sequence=128,images:2=224");
         cr_assert_eq(sl_dim_sizes_parse("", &sizes, NULL), 0);
         cr_assert_eq(sizes.n, 0);
@@ -223,7 +223,7 @@ Test(sizes, are_read_and_printed)
 
 Test(sizes, refuse_what_is_no_size)
 {
-        static const char *const wrong[] = {"a", "a=", "=3", "a=0", "a=-1", "a=2147483649", "a=1x", "a=1,a=2", "a=1,,b=2",
+        static const char *const wrong[] = {"a", "a=", "=3", "a=-1", "a=2147483649", "a=1x", "a=1,a=2", "a=1,,b=2",
                 "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1", "a=99999999999999999999"};
         struct sl_dim_sizes sizes = {.n = 77};
 

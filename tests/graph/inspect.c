@@ -28,9 +28,8 @@ static struct builder *model(void)
         return b;
 }
 
-static char *inspect(const struct sl_inspect_plan *plan, bool json)
+static char *inspect_model(struct builder *b, const struct sl_inspect_plan *plan, bool json)
 {
-        struct builder *b = model();
         struct sl_graph *raw = builder_import(b), *optimised = builder_import(b);
         struct sl_error error = {0};
         char *printed = NULL;
@@ -44,6 +43,50 @@ static char *inspect(const struct sl_inspect_plan *plan, bool json)
         sl_graph_free(optimised);
         builder_free(b);
         return printed;
+}
+
+static char *inspect(const struct sl_inspect_plan *plan, bool json)
+{
+        return inspect_model(model(), plan, json);
+}
+
+/* The columns of x have the words r, a, b, c and d. */
+static struct builder *labelled(void)
+{
+        static const char words[] = "rabcd";
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 5));
+        Onnx__NodeProto *node = builder_node(b, "ZipMap", "x", "y");
+        Onnx__AttributeProto *attr;
+
+        node->domain = (char *)(uintptr_t) "ai.onnx.ml";
+        builder_attr_int(b, node, "classlabels_strings", 0);
+        attr = node->attribute[0];
+        attr->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS;
+        attr->has_i = 0;
+        attr->n_strings = 5;
+        attr->strings = builder_alloc(b, 5 * sizeof(*attr->strings));
+        for (size_t i = 0; i < 5; i++)
+                attr->strings[i] = (ProtobufCBinaryData){1, (uint8_t *)(uintptr_t)words + i};
+        builder_output(b, "y");
+        return b;
+}
+
+Test(inspect, labels_are_listed_with_their_port)
+{
+        char *printed = inspect_model(labelled(), NULL, false);
+        json_t *facts;
+        const char *last;
+
+        cr_expect(strstr(printed, "inputs        x float32 [N,5]\n"), "%s", printed);
+        cr_expect(strstr(printed, "outputs       y float32 [N,5] of r, a, b, c and 1 more\n"), "%s", printed);
+        free(printed);
+        printed = inspect_model(labelled(), NULL, true);
+        facts = json_loads(printed, 0, NULL);
+        cr_assert_eq(json_unpack(facts, "{s:[{s:[s,s,s,s,s!]}]}", "outputs", "labels", &last, &last, &last, &last, &last), 0, "%s",
+                printed);
+        cr_expect_str_eq(last, "d");
+        json_decref(facts);
+        free(printed);
 }
 
 Test(inspect, text_names_ports_parameters_work_and_operators)
@@ -104,4 +147,27 @@ Test(inspect, a_node_that_another_backend_runs_is_named_with_it)
         cr_assert(strstr(printed, "on ref      y (Acos)\n"), "%s", printed);
         cr_assert(!strstr(printed, "m (MatMul)"), "%s", printed);
         free(printed);
+}
+
+/* A column of 16 elements in half as many bytes, and its scale. */
+Test(inspect, weights_of_4_bits_are_parameters)
+{
+        static const char *const names[] = {"K", "N", "block_size"};
+        static const int64_t numbers[] = {16, 3, 16};
+        static const uint8_t bytes[3 * 8] = {1};
+        struct builder *b = builder_new_of_x(17, DIMS(-1, 16));
+        struct sl_inspect_plan plan = {.backend = "cpu"};
+        Onnx__NodeProto *node;
+        char *text;
+
+        builder_raw(b, "b", SL_DTYPE_U8, DIMS(3, 1, 8), bytes);
+        builder_random(b, "scales", DIMS(3));
+        node = builder_node(b, "MatMulNBits", "x,b,scales", "y");
+        node->domain = (char *)(uintptr_t) "com.microsoft";
+        for (int i = 0; i < 3; i++)
+                builder_attr_int(b, node, names[i], numbers[i]);
+        builder_output(b, "y");
+        text = inspect_model(b, &plan, false);
+        cr_expect(strstr(text, "parameters    51 (36 bytes)\n"), "%s", text);
+        free(text);
 }

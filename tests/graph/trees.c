@@ -179,19 +179,6 @@ Test(trees, deep_chains_are_walked)
         cr_assert_float_eq((double)evaluate_chain(1000, "BRANCH_EQ", 7.5f), 2000, 0);
 }
 
-Test(trees, string_labels_are_refused_with_the_name_of_the_node)
-{
-        struct builder *b = rows();
-        Onnx__NodeProto *node = ml_node(b, "LinearClassifier", "x", "label,scores");
-
-        set_string(&add_strings(b, node, "classlabels_strings", 2)[0], "cat");
-        set_string(&node->attribute[0]->strings[1], "dog");
-        add_floats(b, node, "coefficients", 2);
-        builder_output(b, "scores");
-        builder_expect(b, -ENOTSUP, "node \"label,scores\": operator LinearClassifier of domain ai.onnx.ml");
-        builder_free(b);
-}
-
 Test(trees, a_zip_map_is_the_tensor_that_it_reads)
 {
         struct builder *b = rows();

@@ -3,6 +3,7 @@
  * The ref kernels of convolutions, pools, products and norms, against values worked out by hand or by a plainer formula.
  */
 #include "node_bench.h"
+#include "shape/recurrent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -245,6 +246,31 @@ Test(pool, max_ignores_padding)
         EXPECT_FLOATS(&node, INPUTS(FLOATS(1, NAN, 2, 3)), NAN, NAN, NAN, 3);
 }
 
+/* In each place of the region, and of an aligned one with the weight that it has there; what has none does not count. */
+Test(pool, the_largest_of_a_region_is_nan_where_one_is)
+{
+        for (int at = 0; at < 4; at++) {
+                struct sl_node_desc node = bench_node(SL_OP_MAX_ROI_POOL);
+                float x[4] = {1, 2, 3, 4};
+
+                x[at] = NAN;
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 2, 2));
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 5));
+                BENCH_INTS(&node, SL_ATTR_POOLED_SHAPE, 1, 1);
+                EXPECT_FLOATS(&node, INPUTS(x, FLOATS(0, 0, 0, 1, 1)), NAN);
+                node = bench_node(SL_OP_ROI_ALIGN);
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 2, 2));
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 4));
+                bench_input(&node, SL_DTYPE_I64, SHAPE(1));
+                sl_attrs_set_int(&node.attrs, SL_ATTR_MODE, 1);
+                sl_attrs_set_int(&node.attrs, SL_ATTR_SAMPLING_RATIO, 1);
+                EXPECT_FLOATS(&node, INPUTS(x, FLOATS(0, 0, 2, 2), ((int64_t[]){0})), NAN);
+                sl_attrs_set_int(&node.attrs, SL_ATTR_SAMPLING_RATIO, 2);
+                EXPECT_FLOATS(&node, INPUTS(x, FLOATS(0, 0, 2, 2), ((int64_t[]){0})), NAN);
+                EXPECT_FLOATS(&node, INPUTS(x, FLOATS(-1, -1, 1, 1), ((int64_t[]){0})), at ? 1 : NAN);
+        }
+}
+
 Test(pool, average_counts_padding_on_request_but_not_what_ceil_adds)
 {
         struct sl_node_desc node = pool(SL_OP_AVERAGE_POOL, 4, 3, 2, 1, 0);
@@ -370,4 +396,21 @@ Test(taper, a_symmetric_window_ends_as_it_begins_a_periodic_one_a_step_before)
         sl_attrs_set_int(&node.attrs, SL_ATTR_LENGTH, 5);
         sl_attrs_set_int(&node.attrs, SL_ATTR_PERIODIC, 0);
         EXPECT_FLOATS(&node, INPUTS(NULL), 0, 0.5f, 1, 0.5f, 0);
+}
+
+/* All but the ThresholdedRelu, which makes it 0 as the operator of that name does. */
+Test(recurrent, a_gate_keeps_a_nan)
+{
+        const float weights[1] = {1}, x[1] = {NAN};
+
+        for (int gate = SL_GATE_RELU; gate < SL_GATE_COUNT; gate++) {
+                struct sl_node_desc node = bench_node(SL_OP_RNN);
+
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 1));
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 1));
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 1));
+                sl_attrs_set_int(&node.attrs, SL_ATTR_HIDDEN_SIZE, 1);
+                BENCH_INTS(&node, SL_ATTR_ACTIVATIONS, gate);
+                EXPECT_FLOATS(&node, INPUTS(x, weights, weights), gate == SL_GATE_THRESHOLDED_RELU ? 0 : NAN);
+        }
 }

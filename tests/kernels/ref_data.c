@@ -7,6 +7,7 @@
 #include "node_bench.h"
 #include "shape/resize.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,38 @@ Test(ref_data, the_best_boxes_are_counted)
         cr_assert_eq(made, 2);
         cr_assert_eq(rows[2], 1);
         cr_assert_eq(rows[5], 2);
+        sl_backend_ref.runner->kernel_free(kernel);
+}
+
+/* As numpy.unique(), of which ONNX's text says that it is the same. */
+Test(ref_data, what_is_unique_is_sorted_with_one_nan_behind_all_numbers)
+{
+        const float x[] = {NAN, 2, -INFINITY, NAN, 1, INFINITY, 2, NAN, -INFINITY};
+        const float wanted[] = {-INFINITY, 1, 2, INFINITY, NAN};
+        struct sl_node_desc node = bench_node(SL_OP_UNIQUE);
+        struct sl_kernel *kernel = NULL;
+        struct sl_error error;
+        int64_t firsts[9], numbers[9], counts[9], scratch[4 * 9], made = -1;
+        float y[9];
+
+        bench_input(&node, SL_DTYPE_F32, SHAPE(9));
+        node.n_outputs = 4;
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        for (uint32_t i = 0; i < 4; i++)
+                node.outputs[i].shape = SHAPE(9);
+        cr_assert_eq(sl_backend_ref.runner->compile(NULL, &(struct sl_kernel_source){.node = &node}, &kernel, &error), 0, "%s",
+                error.text);
+        cr_assert_leq(sl_backend_ref.runner->scratch_bytes(kernel), sizeof(scratch));
+        cr_assert_eq(sl_backend_ref.runner->launch(kernel, &(struct sl_binding){.inputs = INPUTS(x),
+                                                                   .outputs = (void *[]){y, firsts, numbers, counts},
+                                                                   .scratch = scratch,
+                                                                   .made = &made}),
+                0);
+        cr_assert_eq(made, 5);
+        cr_expect(!memcmp(y, wanted, 4 * sizeof(*y)) && isnan(y[4]));
+        cr_expect(!memcmp(firsts, (int64_t[]){2, 4, 1, 5, 0}, 5 * sizeof(int64_t)));
+        cr_expect(!memcmp(numbers, (int64_t[]){4, 2, 0, 4, 1, 3, 2, 4, 0}, sizeof(numbers)));
+        cr_expect(!memcmp(counts, (int64_t[]){2, 1, 2, 1, 3}, 5 * sizeof(int64_t)));
         sl_backend_ref.runner->kernel_free(kernel);
 }
 

@@ -20,6 +20,61 @@ Test(gather, refuses_indices_out_of_bounds)
         }
 }
 
+/* A cache of six places for two samples; each gets an update of two. */
+static int scatter_at(int64_t mode, int64_t first, int64_t second, float out[12])
+{
+        struct sl_node_desc node = bench_node(SL_OP_TENSOR_SCATTER);
+        const float cache[12] = {0}, update[4] = {1, 2, 3, 4};
+        const int64_t at[2] = {first, second};
+
+        bench_input(&node, SL_DTYPE_F32, SHAPE(2, 6, 1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(2, 2, 1));
+        bench_input(&node, SL_DTYPE_I64, SHAPE(2));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_MODE, mode);
+        return bench_run(&node, INPUTS(cache, update, at), (void *[]){out});
+}
+
+Test(tensor_scatter, stays_inside_the_cache)
+{
+        const int64_t bad[] = {-1, 5, INT64_MAX, INT64_MIN};
+        float out[12];
+
+        for (int i = 0; i < 4; i++)
+                cr_assert_eq(scatter_at(0, 0, bad[i], out), -ERANGE);
+        cr_assert_eq(scatter_at(0, 4, 0, out), 0);
+        cr_assert(out[4] == 1 && out[5] == 2 && out[6] == 3 && out[7] == 4);
+        cr_assert_eq(scatter_at(1, -1, 0, out), -ERANGE);
+        cr_assert_eq(scatter_at(1, 5, INT64_MAX, out), 0);
+        cr_assert(out[5] == 1 && out[0] == 2 && out[6 + INT64_MAX % 6] == 3);
+}
+
+/* One query, two keys. */
+static int attend_to(int64_t filled, float *ret_y)
+{
+        struct sl_node_desc node = bench_node(SL_OP_ATTENTION);
+        const float q = 0, k[2] = {1, 1}, v[2] = {2, 4};
+
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 1, 1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 2, 1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 2, 1));
+        for (int i = 0; i < 3; i++)
+                bench_input(&node, SL_DTYPE_NONE, SCALAR);
+        bench_input(&node, SL_DTYPE_I64, SHAPE(1));
+        return bench_run(&node, INPUTS(&q, k, v, NULL, NULL, NULL, &filled), (void *[]){ret_y});
+}
+
+Test(attention, counts_the_keys_that_are_there)
+{
+        const int64_t bad[] = {-1, 3, INT64_MAX, INT64_MIN};
+        float y = 0;
+
+        for (int i = 0; i < 4; i++)
+                cr_assert_eq(attend_to(bad[i], &y), -ERANGE);
+        cr_assert(attend_to(2, &y) == 0 && y == 3);
+        cr_assert(attend_to(1, &y) == 0 && y == 2);
+        cr_assert(attend_to(0, &y) == 0 && y == 0);
+}
+
 static struct sl_node_desc relu(void)
 {
         struct sl_node_desc node = bench_node(SL_OP_RELU);

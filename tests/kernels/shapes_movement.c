@@ -329,3 +329,61 @@ Test(reorder, sets_the_layout)
         node.inputs[0].shape = SHAPE(N, 3);
         bench_expect_error(&node, EINVAL, "rank 2, outside [3,5]");
 }
+
+Test(dft, along_an_axis_of_data_may_change_any_dimension)
+{
+        struct sl_node_desc node = one_input(SL_OP_DFT, SHAPE(2, 10, 8, 1));
+
+        node.n_inputs = 1;
+        bench_input(&node, SL_DTYPE_NONE, SCALAR);
+        bench_input(&node, SL_DTYPE_I64, SCALAR);
+        bench_expect_shape(&node, 0, SHAPE(2, 10, 8, 2));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_ONESIDED, 1);
+        bench_expect_shape(&node, 0, SHAPE(U, U, U, 2));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_INVERSE, 1);
+        node.inputs[0].shape.dims[3] = 2;
+        bench_expect_shape(&node, 0, SHAPE(U, U, U, 1));
+        sl_attrs_remove(&node.attrs, SL_ATTR_ONESIDED);
+        node.inputs[1] = (struct sl_tensor){.dtype = SL_DTYPE_I64};
+        bench_expect_shape(&node, 0, SHAPE(U, U, U, 2));
+}
+
+Test(col2im, of_sizes_of_data_has_their_rank)
+{
+        struct sl_node_desc node = one_input(SL_OP_COL2IM, SHAPE(N, 4, 9));
+
+        bench_input(&node, SL_DTYPE_I64, SHAPE(2));
+        bench_input(&node, SL_DTYPE_I64, SHAPE(2));
+        bench_expect_shape(&node, 0, SHAPE(N, U, U, U));
+        BENCH_INTS(&node, SL_ATTR_SIZES, 4, 5);
+        bench_expect_shape(&node, 0, SHAPE(N, U, 4, 5));
+        BENCH_INTS(&node, SL_ATTR_SIZES, 4, -5);
+        bench_expect_error(&node, EINVAL, "the image has the size -5");
+        sl_attrs_remove(&node.attrs, SL_ATTR_SIZES);
+        node.inputs[1].shape = SHAPE(7);
+        bench_expect_error(&node, EINVAL, "an image of 7 dimensions");
+        node.inputs[1].shape = SHAPE(U);
+        bench_expect_error(&node, ENOTSUP, "so the rank of the output is unknown");
+        node.n_inputs = 2;
+        bench_expect_error(&node, EINVAL, "the sizes of image or block are missing");
+}
+
+Test(affine_grid, of_sizes_of_data_has_the_rank_of_its_matrices)
+{
+        struct sl_node_desc node = one_input(SL_OP_AFFINE_GRID, SHAPE(N, 2, 3));
+
+        bench_input(&node, SL_DTYPE_I64, SHAPE(4));
+        bench_expect_shape(&node, 0, SHAPE(N, U, U, 2));
+        node.inputs[0].shape = SHAPE(N, U, U);
+        node.inputs[1].shape = SHAPE(5);
+        bench_expect_shape(&node, 0, SHAPE(N, U, U, U, 3));
+        node.inputs[1].shape = SHAPE(3);
+        bench_expect_error(&node, EINVAL, "wants matrices of 2 x 3 and 4 sizes, or of 3 x 4 and 5");
+        node.inputs[0].shape = SHAPE(N, U, 4);
+        node.inputs[1].shape = SHAPE(U);
+        bench_expect_shape(&node, 0, SHAPE(N, U, U, U, 3));
+        node.inputs[1].shape = SHAPE(4);
+        bench_expect_error(&node, EINVAL, "wants matrices of 2 x 3 and 4 sizes, or of 3 x 4 and 5");
+        node.n_inputs = 1;
+        bench_expect_error(&node, EINVAL, "the sizes of the grid are missing");
+}

@@ -17,7 +17,7 @@
 #define ENOUGH         60    /* that were computed */
 #define TENSOR_BYTES   (256 << 10)
 #define WORK_MAX       (2 << 20)       /* of a node that is run */
-#define BLOCKS_OF_STEP 40              /* basic blocks that an elementary step may be */
+#define BLOCKS_OF_STEP 48              /* basic blocks that an elementary step may be */
 #define BLOCKS_OF_NODE 4000            /* that a launch may take besides */
 #define BLOCKS_TO_END  100000          /* that it may take from the verdict to its end */
 #define STEPS_OF_BLOCK 16              /* steps that may be said for each block and each element of the node's tensors */

@@ -99,6 +99,7 @@ static json_t *measure(const char *const *arguments)
         json_t *root = read_json(bench.json), *schema = read_json(SCHEMA);
 
         cr_expect_str_eq(schema_check(schema, root, text, sizeof(text)), "", "%s", text);
+        cr_expect_str_eq(json_string_value(json_array_get(json_object_get(root, "command"), 0)), "load");
         cr_expect_eq(bench.code, json_is_true(json_object_get(root, "valid")) ? 0 : 1, "%s", bench.said);
         if (bench.code)
                 cr_expect(strstr(bench.said, "the run is not valid: "), "%s", bench.said);

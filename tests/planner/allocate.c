@@ -5,6 +5,7 @@
 #include "fleet.h"
 #include "matrix.h"
 #include "problem.h"
+#include "rounds.h"
 #include "search.h"
 #include "simulated_bench.h"
 #include "worst_fit.h"
@@ -12,7 +13,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#define CASES 3000
+#define CASES SL_ROUNDS(3000)
 
 static struct sl_search search_new(const struct sl_problem *problem)
 {
@@ -181,6 +182,73 @@ Test(bounded_greedy, no_more_than_max_neighs_are_benched_in_an_iteration)
         cr_expect_leq(search.bench->runs, 1 + 5 * 7);
         cr_expect_eq(search.bench->runs % 7, 1);
         sl_bench_free(search.bench);
+        sl_matrix_free(matrix);
+        sl_costs_free(costs);
+}
+
+#define DRAWN_CELLS 12u
+#define DRAWS       2000u
+
+/* A bench that finds all alike and counts which cell was changed. */
+struct counting_bench {
+        struct sl_bench bench;
+        uint32_t n, cells[DRAWN_CELLS]; /* of this search */
+        uint32_t counts[DRAWN_CELLS];
+        const struct sl_matrix *start;
+};
+
+static int counting_run(struct sl_bench *bench, const struct sl_matrix *matrix, const struct sl_calibration *calibration,
+        struct sl_bench_result *ret_result, struct sl_error *error)
+{
+        struct counting_bench *counting = (struct counting_bench *)bench;
+
+        (void)calibration, (void)error;
+        *ret_result = (struct sl_bench_result){1, 0};
+        for (uint32_t i = 0; i < DRAWN_CELLS; i++)
+                if (matrix->entries[i] != counting->start->entries[i])
+                        counting->cells[counting->n++] = i;
+        return 0;
+}
+
+static const struct sl_bench_ops counting_ops = {"counting", counting_run, NULL};
+
+/*
+ * One model on 12 devices and one batch size: a neighbour is a worker more or less. Of 5 that are drawn none is there twice, each
+ * has its share, 5 of 12, and another seed draws others. A share is 0.417 with a standard deviation of 0.011; 5 of these are
+ * allowed.
+ */
+Test(bounded_greedy, draws_its_neighbours_without_repetition_and_each_as_often)
+{
+        struct sl_costs *costs = plain_fleet(DRAWN_CELLS - 1, 1);
+        struct sl_matrix *start = sl_matrix_new(DRAWN_CELLS, 1), *matrix = sl_matrix_new(DRAWN_CELLS, 1);
+        struct counting_bench counting = {.bench.ops = &counting_ops, .start = start};
+        uint32_t first = 0, others = 0;
+
+        costs->n_batches = 1;
+        start->entries[0] = start->entries[1] = 8;
+        struct sl_problem problem = {.costs = costs};
+        for (uint32_t seed = 1; seed <= DRAWS; seed++) {
+                const struct sl_bounded_greedy_options options = {.max_neighs = 5, .max_iter = 1, .seed = seed};
+                struct sl_search search = {.problem = &problem, .bench = &counting.bench};
+                uint32_t set = 0;
+                double score;
+
+                counting.n = 0;
+                sl_matrix_copy(matrix, start);
+                cr_assert_eq(sl_bounded_greedy(&search, &options, matrix, &score, NULL), 0);
+                cr_assert_eq(counting.n, 5);
+                for (uint32_t i = 0; i < 5; i++) {
+                        cr_expect_not(set >> counting.cells[i] & 1, "seed %u: cell %u twice", seed, counting.cells[i]);
+                        set |= 1u << counting.cells[i];
+                        counting.counts[counting.cells[i]]++;
+                }
+                first = seed == 1 ? set : first;
+                others += set != first;
+        }
+        for (uint32_t i = 0; i < DRAWN_CELLS; i++)
+                cr_expect_float_eq(counting.counts[i] / (double)DRAWS, 5.0 / 12, 0.055, "cell %u: %u", i, counting.counts[i]);
+        cr_expect_gt(others, DRAWS * 9 / 10);
+        sl_matrix_free(start);
         sl_matrix_free(matrix);
         sl_costs_free(costs);
 }

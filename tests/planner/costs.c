@@ -2,8 +2,10 @@
 #include "costs.h"
 #include "base/error.h"
 #include "fleet.h"
+#include "rounds.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +17,7 @@ Test(costs, a_plain_fleet_and_thousands_of_random_ones_pass_the_check)
 
         cr_expect_eq(sl_costs_check(plain, &error), 0, "%s", error.text);
         sl_costs_free(plain);
-        for (uint64_t seed = 1; seed < 3000; seed++) {
+        for (uint64_t seed = 1; seed < SL_ROUNDS(3000); seed++) {
                 uint64_t stream = seed;
                 struct sl_costs *costs = random_fleet(&stream, 8, 8);
 
@@ -226,6 +228,154 @@ Test(costs, one_more_of_a_device_with_a_long_name_has_a_name)
         cr_assert_eq(sl_costs_select(costs, (uint32_t[]){0, 0, 0}, 3, (uint32_t[]){0}, 1, &made, &error), 0, "%s", error.text);
         cr_expect_str_neq(made->devices[1].name, made->devices[2].name);
         cr_expect_eq(strncmp(made->devices[1].name, costs->devices[0].name, 50), 0);
+        sl_costs_free(made);
+        sl_costs_free(costs);
+}
+
+/* Two cores, three and more workers; a GPU's units are no cores. */
+Test(costs, workers_of_a_let_with_several_cores_share_these_when_they_are_more)
+{
+        static const double alone[] = {1, 1, 1.5, 2};
+        const uint32_t beside[] = {0, 0, 0};
+        struct sl_costs *costs = plain_fleet(1, 1);
+
+        costs->classes[0].units = costs->classes[1].units = 2;
+        cr_expect_eq(sl_costs_cores(costs, 0), 2);
+        cr_expect_eq(sl_costs_cores(costs, 1), 1);
+        for (uint32_t n = 0; n <= 3; n++) {
+                cr_expect_float_eq(sl_costs_slowdown(costs, 0, 0, beside, n), alone[n], 1e-12, "beside %u", n);
+                cr_expect_float_eq(sl_costs_slowdown(costs, 1, 0, beside, n), 1 + n, 1e-12, "on a GPU, beside %u", n);
+        }
+        *sl_costs_pair(costs, 0, 0, 0) = 1.25; /* what memory and caches make it */
+        cr_expect_float_eq(sl_costs_slowdown(costs, 0, 0, beside, 1), 1.25, 1e-12);
+        cr_expect_float_eq(sl_costs_slowdown(costs, 0, 0, beside, 2), 1.5 * 1.5, 1e-12);
+        costs->classes[0].units = 1;
+        cr_expect_float_eq(sl_costs_slowdown(costs, 0, 0, beside, 2), 1.5, 1e-12, "a pair was measured on the one core");
+        sl_costs_free(costs);
+}
+
+/* One class of 8 units with sizes 2 and 4, one model, batches of 8, 16 and 32: base / units + 600 ns, times the batch over 8. */
+static struct sl_costs *sized_costs(void)
+{
+        struct sl_costs *costs;
+
+        cr_assert_eq(sl_costs_new_sized(1, 1, 1, 3, 2, &costs, NULL), 0);
+        strcpy(costs->classes[0].name, "gpu");
+        strcpy(costs->devices[0].name, "gpu0");
+        strcpy(costs->models[0].name, "m0");
+        costs->classes[0].kind = SL_DEVICE_GPU;
+        costs->classes[0].units = 8;
+        costs->classes[0].n_sizes = 2;
+        costs->classes[0].sizes[0] = 2;
+        costs->classes[0].sizes[1] = 4;
+        for (uint32_t b = 0; b < 3; b++) {
+                costs->batches[b] = 8u << b;
+                for (uint32_t size = 0; size <= 2; size++)
+                        *sl_costs_size_cell(costs, 0, size, 0, b) =
+                                (struct sl_cost_cell){.latency_ns = (8000u / (2u << size) + 600) << b,
+                                        .transfer_ns = 100u << b,
+                                        .workspace_bytes = 10u << b};
+        }
+        return costs;
+}
+
+Test(costs, a_let_costs_what_its_size_was_measured_at_and_lies_between_the_others)
+{
+        struct sl_costs *costs = sized_costs();
+        struct sl_cost_let let;
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_costs_check(costs, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_costs_cell(costs, 0, 0, 0)->latency_ns, 1600, "the whole device's");
+        for (uint32_t units = 2; units <= 8; units++)
+                for (uint32_t batch = 8; batch <= 32; batch++) {
+                        bool known = units == 2 || units == 4 || units == 8, listed = batch == 8 || batch == 16 || batch == 32;
+
+                        cr_assert(sl_costs_let(costs, 0, units, 0, batch, &let), "%u units, batch %u", units, batch);
+                        cr_expect_float_eq(
+                                let.latency_ns, (8000.0 / units + 600) * batch / 8, 1e-6, "%u units, batch %u", units, batch);
+                        cr_expect_float_eq(let.transfer_ns, 12.5 * batch, 1e-9);
+                        cr_expect_eq(let.workspace_bytes, batch == 8 ? 10 : batch <= 16 ? 20 : 40, "the next larger batch's");
+                        cr_expect_eq(let.interpolated, !known || !listed, "%u units, batch %u", units, batch);
+                }
+        cr_expect_not(sl_costs_let(costs, 0, 1, 0, 8, &let), "smaller than all that is known");
+        cr_expect_not(sl_costs_let(costs, 0, 9, 0, 8, &let));
+        cr_expect_not(sl_costs_let(costs, 0, 4, 0, 7, &let));
+        cr_expect_not(sl_costs_let(costs, 0, 4, 0, 33, &let));
+        sl_costs_size_cell(costs, 0, 1, 0, 0)->latency_ns = 0;
+        cr_expect(sl_costs_let(costs, 0, 4, 0, 8, &let) && let.interpolated, "between 2 units and 8");
+        cr_expect_float_eq(let.latency_ns, 8000.0 / 4 + 600, 1e-6);
+        sl_costs_free(costs);
+}
+
+Test(costs, lets_are_slowed_down_by_what_both_use_of_caches_and_memory)
+{
+        struct sl_costs *costs = sized_costs();
+        const double c[5] = {0.5, 1, 2, 4, 0.9};
+        const struct sl_cost_running small = {0, 8, 2}, large = {0, 24, 4};
+
+        cr_expect_float_eq(sl_costs_let_slowdown(costs, 0, &small, &large), 1, 1e-12, "nothing is known");
+        memcpy(costs->classes[0].interference, c, sizeof(c));
+        for (uint32_t b = 0; b < 3; b++) {
+                sl_costs_cell(costs, 0, 0, b)->l2_use = 0.1 * (b + 1);
+                sl_costs_cell(costs, 0, 0, b)->memory_use = 0.2 * (b + 1);
+        }
+        /* A batch of 8 on a quarter of the device: 0.025 and 0.05; one of 24 on a half, between 0.2 and 0.3: 0.125 and 0.25. */
+        cr_expect_float_eq(sl_costs_let_slowdown(costs, 0, &small, &large), 0.5 * 0.025 + 0.125 + 2 * 0.05 + 4 * 0.25 + 0.9, 1e-12);
+        cr_expect_float_eq(sl_costs_let_slowdown(costs, 0, &large, &small), 0.5 * 0.125 + 0.025 + 2 * 0.25 + 4 * 0.05 + 0.9, 1e-12);
+        costs->classes[0].interference[4] = -3;
+        cr_expect_float_eq(sl_costs_let_slowdown(costs, 0, &small, &large), 1, 1e-12, "nothing is faster beside another");
+        sl_costs_free(costs);
+}
+
+Test(costs, sizes_that_cannot_be_are_refused)
+{
+        static const struct {
+                uint32_t n, sizes[3];
+                double coefficient;
+                const char *text;
+        } rows[] = {
+                {3, {1, 2, 4}, 0, "3 sizes, there is room for 2"},
+                {2, {2, 8}, 0, "size 8, from 3 to below its 8 units"},
+                {2, {4, 4}, 0, "size 4, from 5"},
+                {2, {0, 4}, 0, "size 0, from 1"},
+                {2, {2, 4}, 1001, "interference of 1001"},
+                {2, {2, 4}, (double)NAN, "interference of"},
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct sl_costs *costs = sized_costs();
+                struct sl_error error = {""};
+
+                costs->classes[0].n_sizes = rows[i].n;
+                memcpy(costs->classes[0].sizes, rows[i].sizes, sizeof(rows[i].sizes));
+                costs->classes[0].interference[3] = rows[i].coefficient;
+                cr_expect_eq(sl_costs_check(costs, &error), -EINVAL);
+                cr_expect(strstr(error.text, rows[i].text), "row %zu: %s", i, error.text);
+                sl_costs_free(costs);
+        }
+        struct sl_costs *costs = sized_costs();
+        struct sl_error error = {""};
+        sl_costs_cell(costs, 0, 0, 1)->memory_use = 1.5;
+        cr_expect_eq(sl_costs_check(costs, &error), -EINVAL);
+        cr_expect(strstr(error.text, "1.5 of the memory's bandwidth, from 0 to 1"), "%s", error.text);
+        sl_costs_cell(costs, 0, 0, 1)->memory_use = 0;
+        sl_costs_size_cell(costs, 0, 0, 0, 1)->latency_ns = UINT64_MAX;
+        cr_expect_eq(sl_costs_check(costs, &error), -EINVAL, "of a let");
+        sl_costs_free(costs);
+}
+
+Test(costs, another_fleet_keeps_what_lets_cost)
+{
+        struct sl_costs *costs = sized_costs(), *made;
+        const uint32_t devices[] = {0, 0}, models[] = {0};
+        struct sl_cost_let a, b;
+
+        cr_assert_eq(sl_costs_select(costs, devices, 2, models, 1, &made, NULL), 0);
+        for (uint32_t units = 2; units <= 8; units++) {
+                cr_assert(sl_costs_let(costs, 0, units, 0, 16, &a) && sl_costs_let(made, 0, units, 0, 16, &b));
+                cr_expect_float_eq(a.latency_ns, b.latency_ns, 1e-9);
+        }
         sl_costs_free(made);
         sl_costs_free(costs);
 }

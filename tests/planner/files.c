@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "allocation_file.h"
 #include "base/error.h"
 #include "costs.h"
 #include "costs_file.h"
 #include "fleet.h"
-#include "allocation_file.h"
 #include "problem.h"
+#include "rounds.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -31,7 +32,9 @@ static int costs_read(const char *text, struct sl_costs **ret_costs, struct sl_e
         return r;
 }
 
-#define N60 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+#define N60  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+#define N295 N60 N60 N60 N60 N55
+#define N55  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 #define HEAD                                                                                                                       \
         "batches: [8, 16]\n"                                                                                                       \
         "classes:\n"                                                                                                               \
@@ -101,10 +104,10 @@ Test(costs_file, hostile_ones_end_in_one_error_with_the_line)
                        "1}]\nmodels: [{name: a}]\n",
                 ":1: batches.1: \"99999999999999999999\" is not a number from 1 to 65536");
         expect_refused(HEAD "devices:\n  - {name: gpu, class: V100, memory: 99999999TiB}\n" MODELS, ":6: devices.0.memory: ");
-        expect_refused(HEAD "devices:\n  - {name: " N60 ", class: V100, memory: 1GiB, count: 2}\n" MODELS,
-                ":6: devices.0.name: a name of 1 to 53 bytes, as a number follows");
-        expect_refused(HEAD "devices:\n  - {name: " N60 "nnnn, class: V100, memory: 1GiB}\n" MODELS,
-                ":6: devices.0.name: a name of 1 to 63 bytes");
+        expect_refused(HEAD "devices:\n  - {name: " N295 N295 N295 N295 ", class: V100, memory: 1GiB, count: 2}\n" MODELS,
+                ":6: devices.0.name: a name of 1 to 1173 bytes, as a number follows");
+        expect_refused(HEAD "devices:\n  - {name: " N295 N295 N295 N295 "nnnn, class: V100, memory: 1GiB}\n" MODELS,
+                ":6: devices.0.name: a name of 1 to 1183 bytes");
         expect_refused(HEAD "devices:\n  - {name: gpu, class: V101, memory: 1GiB}\n" MODELS,
                 ":6: devices.0.class: nothing of this file is called \"V101\"");
         expect_refused(HEAD "devices:\n  - {name: a, class: core, memory_of: b}\n  - {name: b, class: core, memory_of: a}\n" MODELS,
@@ -175,7 +178,7 @@ Test(allocation_file, says_what_is_wrong_with_it)
 /* In any order of rows and columns, with names that YAML would read otherwise. */
 Test(allocation_file, what_is_written_is_read_as_it_was_in_thousands_of_fleets)
 {
-        for (uint64_t seed = 1; seed <= 2000; seed++) {
+        for (uint64_t seed = 1; seed <= SL_ROUNDS(2000); seed++) {
                 uint64_t stream = seed;
                 struct sl_costs *costs = random_fleet(&stream, 6, 6);
                 struct sl_matrix *matrix = sl_matrix_new(costs->n_devices, costs->n_models), *back = NULL;
@@ -222,7 +225,8 @@ Test(allocation_file, a_cell_may_have_several_workers)
         cr_assert_eq(sl_allocation_bind(allocation, costs, &rows, &matrix, &error), 0, "%s", error.text);
         const struct sl_problem problem = {.costs = rows};
         uint32_t gpu = sl_costs_find_device(costs, "gpu0");
-        uint64_t one = sl_costs_worker(costs, gpu, 1, 8)->workspace_bytes, large = sl_costs_worker(costs, gpu, 1, 32)->workspace_bytes;
+        uint64_t one = sl_costs_worker(costs, gpu, 1, 8)->workspace_bytes,
+                 large = sl_costs_worker(costs, gpu, 1, 32)->workspace_bytes;
         cr_expect_eq(sl_matrix_workers(matrix), 4);
         cr_expect_eq(sl_matrix_memory(&problem, matrix, gpu), costs->models[1].weights_bytes + 2 * one + large);
         sl_matrix_free(matrix);
@@ -253,16 +257,18 @@ Test(files, costs_that_are_written_read_back)
         char path[] = "/tmp/sl-planner-XXXXXX";
         FILE *stream = fdopen(mkstemp(path), "w");
 
-        cr_assert_eq(costs_read(
-                             "batches: [8, 16]\n"
-                             "classes: [{name: V100, kind: gpu, units: 80, copy_engines: 2}, {name: \"o'core\", kind: cpu, beside: 1.5}]\n"
-                             "devices: [{name: gpu, class: V100, memory: 16GiB, count: 2}, {name: cpu, class: \"o'core\", memory: 1GiB},\n"
-                             "          {name: let, class: \"o'core\", memory_of: cpu}]\n"
-                             "models: [{name: a, weights: 98MiB}, {name: \"b c\", weights: 3}]\n"
-                             "costs:\n"
-                             "  - {model: a, class: V100, source: published, latency_ns: [9, 0], transfer_ns: [1, 2], workspace: [5, 6]}\n"
-                             "  - {model: \"b c\", class: \"o'core\", source: measured, latency_ns: [7, 8]}\n"
-                             "pairs: [{model: a, beside: \"b c\", class: V100, slowdown: 1.625}]\n",
+        cr_assert_eq(costs_read("batches: [8, 16]\n"
+                                "classes: [{name: V100, kind: gpu, units: 80, copy_engines: 2}, {name: \"o'core\", kind: cpu, "
+                                "beside: 1.5}]\n"
+                                "devices: [{name: gpu, class: V100, memory: 16GiB, count: 2}, {name: cpu, class: \"o'core\", "
+                                "memory: 1GiB},\n"
+                                "          {name: let, class: \"o'core\", memory_of: cpu}]\n"
+                                "models: [{name: a, weights: 98MiB}, {name: \"b c\", weights: 3}]\n"
+                                "costs:\n"
+                                "  - {model: a, class: V100, source: published, latency_ns: [9, 0], transfer_ns: [1, 2], "
+                                "workspace: [5, 6]}\n"
+                                "  - {model: \"b c\", class: \"o'core\", source: measured, latency_ns: [7, 8]}\n"
+                                "pairs: [{model: a, beside: \"b c\", class: V100, slowdown: 1.625}]\n",
                              &costs, &error),
                 0, "%s", error.text);
         cr_assert_eq(sl_costs_file_write(stream, costs), 0);
@@ -287,4 +293,118 @@ Test(files, costs_that_are_written_read_back)
                 }
         sl_costs_free(costs);
         sl_costs_free(again);
+}
+
+Test(costs_file, sizes_of_lets_and_what_they_use_read_back_and_files_without_them_are_whole_devices)
+{
+        struct sl_error error = {""};
+        struct sl_costs *costs, *again;
+        struct sl_cost_let let;
+        char path[] = "/tmp/sl-planner-XXXXXX";
+        FILE *stream = fdopen(mkstemp(path), "w");
+
+        cr_assert_eq(
+                costs_read("batches: [8, 16]\n"
+                           "classes: [{name: T4, kind: gpu, units: 40, sizes: [8, 16], interference: [0.1, 0.2, 0.3, -0.4, 0.9]},\n"
+                           "          {name: core, kind: cpu, units: 4}]\n"
+                           "devices: [{name: gpu, class: T4, memory: 1GiB}, {name: cpu, class: core, memory: 1GiB}]\n"
+                           "models: [{name: a, weights: 1}]\n"
+                           "costs:\n"
+                           "  - {model: a, class: T4, size: 40, source: published, latency_ns: [100, 200]}\n"
+                           "  - {model: a, class: T4, size: 16, source: derived, latency_ns: [300, 0]}\n"
+                           "  - {model: a, class: core, source: measured, latency_ns: [7, 8]}\n"
+                           "uses: [{model: a, class: T4, l2: [0.25, 0.5], memory: [0.125, 1]}]\n",
+                        &costs, &error),
+                0, "%s", error.text);
+        cr_assert_eq(sl_costs_file_write(stream, costs), 0);
+        fclose(stream);
+        cr_assert_eq(sl_costs_file_read(path, &again, &error), 0, "%s", error.text);
+        unlink(path);
+        cr_expect_arr_eq(again->classes, costs->classes, 2 * sizeof(*costs->classes));
+        cr_expect_eq(sl_costs_size_cell(again, 0, 1, 0, 0)->latency_ns, 300);
+        cr_expect_eq(sl_costs_size_cell(again, 0, 1, 0, 0)->source, SL_COST_DERIVED);
+        cr_expect_eq(sl_costs_size_cell(again, 0, 0, 0, 0)->latency_ns, 0, "nobody knows it");
+        cr_expect_eq(sl_costs_cell(again, 0, 0, 0)->latency_ns, 100);
+        cr_expect_float_eq(sl_costs_cell(again, 0, 0, 1)->l2_use, 0.5, 1e-12);
+        cr_expect_float_eq(sl_costs_cell(again, 0, 0, 1)->memory_use, 1, 1e-12);
+        cr_expect(sl_costs_let(again, 1, 4, 0, 8, &let) && let.latency_ns == 7.0);
+        cr_expect_not(sl_costs_let(again, 1, 2, 0, 8, &let), "of this class only the whole is known");
+        sl_costs_free(costs);
+        sl_costs_free(again);
+}
+
+/* What stands in a place of an otherwise good file, and what the error says. */
+Test(costs_file, sizes_that_do_not_exist_are_named)
+{
+        static const char *const rows[][2] = {
+                {"classes: [{name: c, kind: gpu, units: 8, sizes: [2, 9]}]\ndevices: [{name: d, class: c, memory: 1}]\n", "size 9"},
+                {"classes: [{name: c, kind: gpu, units: 8, sizes: [x]}]\ndevices: [{name: d, class: c, memory: 1}]\n", "sizes"},
+                {"classes: [{name: c, kind: gpu, units: 8, interference: [1]}]\ndevices: [{name: d, class: c, memory: 1}]\n",
+                        "1 coefficients, 5 are wanted"},
+                {"classes: [{name: c, kind: gpu, units: 8, sizes: [2]}]\ndevices: [{name: d, class: c, memory: 1}]\n"
+                 "costs: [{model: a, class: c, size: 3, source: derived, latency_ns: [1]}]\n",
+                        "3 is no size of class \"c\""},
+                {"classes: [{name: c, kind: gpu, units: 8, sizes: [2]}]\ndevices: [{name: d, class: c, memory: 1}]\n"
+                 "costs: [{model: a, class: c, size: 2, source: derived, latency_ns: [1]},\n"
+                 "        {model: a, class: c, size: 2, source: derived, latency_ns: [1]}]\n",
+                        "given twice"},
+                {"classes: [{name: c, kind: gpu, units: 8}]\ndevices: [{name: d, class: c, memory: 1}]\n"
+                 "uses: [{model: a, class: c, l2: [2]}]\n",
+                        "l2"},
+                {"classes: [{name: c, kind: gpu, units: 8}]\ndevices: [{name: d, class: c, memory: 1}]\n"
+                 "uses: [{model: a, class: c, l2: [0.5, 0.5]}]\n",
+                        "2 entries for 1 batch sizes"},
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct sl_error error = {""};
+                struct sl_costs *costs;
+                char text[1024];
+
+                snprintf(text, sizeof(text), "batches: [8]\nmodels: [{name: a, weights: 1}]\n%s", rows[i][0]);
+                cr_expect_eq(costs_read(text, &costs, &error), -EINVAL, "row %zu", i);
+                cr_expect(strstr(error.text, rows[i][1]), "row %zu: %s", i, error.text);
+        }
+        struct sl_error error = {""};
+        struct sl_costs *costs;
+        char many[256] = "batches: [8]\nmodels: [{name: a, weights: 1}]\nclasses: [{name: c, kind: gpu, units: 99, sizes: [1";
+        for (int i = 2; i <= 17; i++)
+                snprintf(many + strlen(many), sizeof(many) - strlen(many), ", %d", i);
+        strcat(many, "]}]\ndevices: [{name: d, class: c, memory: 1}]\n");
+        cr_expect_eq(costs_read(many, &costs, &error), -E2BIG);
+        cr_expect(strstr(error.text, "sizes of a class"), "%s", error.text);
+}
+
+/* Of three models it has one; of "gpu0" there is a second one, which the costs have once, with memory of its own. */
+Test(allocation_file, may_have_fewer_models_than_the_costs_and_more_devices_alike)
+{
+        struct sl_costs *costs = plain_fleet(2, 3), *rows;
+        struct sl_allocation *allocation;
+        struct sl_matrix *matrix;
+        struct sl_error error = {""};
+        char path[32];
+
+        text_put("models: [m2]\nrows:\n  - {device: gpu0.3, batches: [32]}\n  - {device: gpu0, batches: [8]}\n", path);
+        cr_assert_eq(sl_allocation_read(path, &allocation, &error), 0, "%s", error.text);
+        unlink(path);
+        cr_assert_eq(sl_allocation_bind(allocation, costs, &rows, &matrix, &error), 0, "%s", error.text);
+        const struct sl_problem problem = {.costs = rows};
+        cr_expect_eq(sl_matrix_check(&problem, matrix, &error), 0, "%s", error.text);
+        uint32_t first = sl_costs_find_device(rows, "gpu0"), third = sl_costs_find_device(rows, "gpu0.3");
+        cr_assert(first != SL_COST_NONE && third != SL_COST_NONE);
+        cr_expect_str_eq(rows->models[0].name, "m2");
+        cr_expect_eq(rows->n_models, 1);
+        cr_expect_eq(sl_matrix_batch(matrix, first, 0), 8);
+        cr_expect_eq(sl_matrix_batch(matrix, third, 0), 32);
+        cr_expect_eq(sl_matrix_memory(&problem, matrix, third), 100 + 320);
+        cr_expect_eq(sl_problem_room(&problem, third), 1000);
+        sl_matrix_free(matrix);
+        sl_costs_free(rows);
+        sl_costs_free(costs);
+        sl_allocation_free(allocation);
+        matrix_refused("models: [m0]\nrows:\n  - {device: gpu9.2, batches: [8]}\n", "no device \"gpu9.2\" among the costs");
+        matrix_refused("models: [m0]\nrows:\n  - {device: gpu0.1, batches: [8]}\n", "no device \"gpu0.1\" among the costs");
+        matrix_refused("models: [m0]\nrows:\n  - {device: gpu0.99999, batches: [8]}\n", "no device \"gpu0.99999\" among the costs");
+        matrix_refused("models: [m0]\nrows:\n  - {device: gpu0.4096, batches: [8]}\n  - {device: gpu1.2, batches: [8]}\n",
+                "more than 4096 devices");
 }

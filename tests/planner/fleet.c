@@ -63,6 +63,7 @@ static void random_class(uint64_t *seed, struct sl_costs *costs, uint32_t i)
         class->kind = draw(seed, 2) ? SL_DEVICE_GPU : SL_DEVICE_CPU;
         class->copy_engines = draw(seed, 2);
         class->pair_default = draw(seed, 3) ? 2 : 1 + 0.01 * draw(seed, 150);
+        class->units = draw(seed, 2) ? 1 + draw(seed, 3) : 0;
         for (uint32_t m = 0; m < costs->n_models; m++) {
                 for (uint32_t o = 0; o < costs->n_models; o++)
                         *sl_costs_pair(costs, i, m, o) = draw(seed, 4) ? 0 : 1 + 0.01 * draw(seed, 200);

@@ -7,6 +7,7 @@
 #include "matrix.h"
 #include "optimizer.h"
 #include "problem.h"
+#include "rounds.h"
 #include "search.h"
 #include "simulated_bench.h"
 #include "worst_fit.h"
@@ -14,7 +15,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#define FLEETS 1500
+#define FLEETS SL_ROUNDS(1500)
 
 static struct sl_search search_new(const struct sl_problem *problem)
 {

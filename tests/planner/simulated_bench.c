@@ -5,6 +5,7 @@
 #include "fleet.h"
 #include "matrix.h"
 #include "problem.h"
+#include "rounds.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -169,10 +170,60 @@ Test(simulated_bench, latency_is_the_batch_time_at_no_load_and_grows_with_it)
         expect_throughput(&world, 1e7);
 }
 
+/*
+ * By hand. One worker is M/D/1 (Pollaczek and Khinchine); more are Sakasegawa's formula, halved since batches take the same time.
+ * Beside another model on one device, at 0.3 of what one alone does: busy(1 - busy / 2) = 0.3. A GPU and a CPU: 10 of 11 batches go
+ * to the GPU.
+ */
+Test(simulated_bench, latency_at_a_load_is_the_batch_time_and_the_wait_before_it)
+{
+        static const struct {
+                uint32_t n_gpus, n_models;
+                bool has_cpu;
+                double load, latency_ns;
+        } cases[] = {
+                {1, 1, false, 0.25e7, 933.333333},
+                {1, 1, false, 0.5e7, 1200},
+                {1, 1, false, 0.8e7, 2400},
+                {2, 1, false, 1e7, 946.460361},
+                {2, 1, false, 1.6e7, 1523.652272},
+                {3, 1, false, 1.5e7, 875.085715},
+                {3, 1, false, 2.4e7, 1243.318489},
+                {1, 2, false, 0.3e7, 1264.910641},
+                {1, 1, true, 0.55e7, 1720.837020},
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct world world = world_new(cases[i].n_gpus, cases[i].n_models);
+
+                for (uint32_t d = 0; d < cases[i].n_gpus + cases[i].has_cpu; d++)
+                        for (uint32_t m = 0; m < cases[i].n_models; m++)
+                                *sl_matrix_entry(world.matrix, d, m) = 8;
+                double latency_ns = bench_at(&world.problem, world.matrix, cases[i].load).latency_ns;
+                cr_expect_float_eq(latency_ns / cases[i].latency_ns, 1, 1e-6, "case %zu: %.9g", i, latency_ns);
+                sl_matrix_free(world.matrix);
+                sl_costs_free(world.costs);
+        }
+}
+
+/* On devices of their own the slower one's latency is the ensemble's, in whatever order they stand. */
+Test(simulated_bench, the_latency_is_that_of_the_slowest_member)
+{
+        for (uint32_t slow = 0; slow < 2; slow++) {
+                struct world world = world_new(1, 2);
+
+                *sl_matrix_entry(world.matrix, 0, !slow) = 8;
+                *sl_matrix_entry(world.matrix, 1, slow) = 8;
+                cr_expect_float_eq(bench_at(&world.problem, world.matrix, 0.5e6).latency_ns, 12000, 1e-3);
+                sl_matrix_free(world.matrix);
+                sl_costs_free(world.costs);
+        }
+}
+
 /* A new worker on a device of its own never makes an ensemble slower, in thousands of fleets. */
 Test(simulated_bench, another_worker_on_an_idle_device_is_never_slower)
 {
-        for (uint64_t seed = 1; seed < 3000; seed++) {
+        for (uint64_t seed = 1; seed < SL_ROUNDS(3000); seed++) {
                 uint64_t stream = seed;
                 struct sl_costs *costs = random_fleet(&stream, 6, 5);
                 struct sl_problem problem = {.costs = costs};
@@ -200,4 +251,57 @@ Test(simulated_bench, another_worker_on_an_idle_device_is_never_slower)
                 sl_matrix_free(matrix);
                 sl_costs_free(costs);
         }
+}
+
+/*
+ * By all sets of busy workers: of model i, which alone does 1 / periods[i] samples, C(i) is what it does on the average over the
+ * sets of the others, in which min(1, cores / busy) of a core is its own.
+ */
+static double throughput_by_sets(const double *periods, uint32_t n, double cores)
+{
+        double busy[8], rate = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                busy[i] = 1;
+        for (int round = 0; round < 2000; round++) {
+                double could[8];
+
+                rate = INFINITY;
+                for (uint32_t i = 0; i < n; i++) {
+                        could[i] = 0;
+                        for (uint32_t set = 0; set < 1u << n; set++) {
+                                double chance = 1, computing = 0;
+
+                                if (!(set >> i & 1))
+                                        continue;
+                                for (uint32_t k = 0; k < n; k++) {
+                                        computing += set >> k & 1;
+                                        if (k != i)
+                                                chance *= set >> k & 1 ? busy[k] : 1 - busy[k];
+                                }
+                                could[i] += chance * fmin(1, cores / computing) / periods[i];
+                        }
+                        rate = fmin(rate, could[i]);
+                }
+                for (uint32_t i = 0; i < n; i++)
+                        busy[i] = 0.5 * busy[i] + 0.5 * rate / could[i];
+        }
+        return rate;
+}
+
+Test(simulated_bench, a_let_of_several_cores_computes_as_many_workers_at_once)
+{
+        static const double periods[] = {1, 2, 3, 5, 8};
+
+        for (uint32_t n = 1; n <= 5; n++)
+                for (uint32_t cores = 2; cores <= 4; cores++) {
+                        struct world world = world_new(0, n);
+
+                        world.costs->classes[0].units = cores;
+                        for (uint32_t m = 0; m < n; m++) {
+                                *sl_matrix_entry(world.matrix, 0, m) = 8;
+                                sl_costs_cell(world.costs, 0, m, 0)->latency_ns = (uint64_t)(8000 * periods[m]);
+                        }
+                        expect_throughput(&world, 1e6 * throughput_by_sets(periods, n, cores));
+                }
 }

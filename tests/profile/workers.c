@@ -99,6 +99,36 @@ Test(profile_workers, two_of_one_core_share_it)
         cr_expect_lt(rate, 1.5, "%g: as if each had a core", rate);
 }
 
+/* Alone at the best of some times: others on the machine only add to it. */
+static uint64_t best_alone_ns(void)
+{
+        struct sl_timed_worker *worker = &workers[0];
+        uint64_t best_ns = UINT64_MAX;
+
+        for (int i = 0; i < 50; i++) {
+                cr_assert_eq(sl_worker_burst(&worker, 1, NULL, &error), 0, "%s", error.text);
+                cr_expect_eq(worker->n_runs, 1);
+                best_ns = worker->span_ns < best_ns ? worker->span_ns : best_ns;
+        }
+        return best_ns;
+}
+
+/* The span of the later one has both batches in it: it is counted from where both began. */
+Test(profile_workers, a_burst_is_one_batch_of_each_from_one_start)
+{
+        struct sl_timed_worker *both[] = {&workers[0], &workers[1]};
+        uint64_t alone_ns = best_alone_ns();
+
+        for (int i = 0; i < 10; i++) {
+                cr_assert_eq(sl_worker_burst(both, 2, NULL, &error), 0, "%s", error.text);
+                cr_expect_eq(workers[0].n_runs, 1);
+                cr_expect_eq(workers[1].n_runs, 1);
+                uint64_t last_ns = workers[0].span_ns > workers[1].span_ns ? workers[0].span_ns : workers[1].span_ns;
+                cr_expect_geq((double)last_ns, 1.2 * (double)alone_ns, "%g us for both, one takes %g", (double)last_ns / 1e3,
+                        (double)alone_ns / 1e3);
+        }
+}
+
 /* On one core if there is but one: a team is never wrong, only slow. */
 Test(profile_workers, a_worker_has_a_team)
 {
@@ -117,7 +147,10 @@ Test(profile_workers, stop_is_heard)
         const atomic_bool stop = true;
         const struct sl_measure_limits limits = {.width = 0.01, .seconds = 60, .stops = &stop};
 
+        struct sl_timed_worker *worker = &workers[0];
+
         cr_expect_eq(sl_measure_alone(&workers[0], &limits, &profiles[0], &error), -EINTR);
+        cr_expect_eq(sl_worker_burst(&worker, 1, &stop, &error), -EINTR);
 }
 
 Test(profile_workers, lets_have_one_name_each)

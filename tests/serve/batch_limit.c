@@ -157,7 +157,7 @@ Test(batch_limit, a_worker_takes_what_it_says, .timeout = 60)
         service_expect_log(&s.service, "model-ready model=large");
         struct sl_worker_stats large = worker_of(&s, "large");
         said = bytes_of(&large);
-        for (int i = 0; i < 2000 && taken < said / 10 * 9; i++) {
+        for (int i = 0; i < 6000 && taken < said / 10 * 9; i++) {
                 usleep(10000);
                 taken = anonymous_bytes() - before;
         }

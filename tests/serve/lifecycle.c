@@ -24,7 +24,7 @@
 #endif
 #define SLOW_SAMPLES 640u /* more than are out at a time: two segments of 128 for an only worker, and as many that wait */
 #define REQUESTS_MAX 64u
-#define FOREVER_NS   60000000000ull
+#define FOREVER_NS   SERVICE_LIMIT_NS
 
 /* A client with one queue pair, and one input and output that all of its slow requests share: nobody looks at their results. */
 struct guest {
@@ -50,6 +50,14 @@ static void enter(struct guest *guest, struct service *service, const char *mode
                 starling_tensor_alloc(guest->client, STARLING_F32, 2, (uint32_t[]){SLOW_SAMPLES, DIGITS_CLASSES}, &guest->output),
                 0);
         memset(guest->input.data, 0, guest->input.bytes);
+}
+
+/* With BUSY as the last; under a sanitizer, where each load takes seconds, as the only one. */
+static void init(struct service *service)
+{
+        service_init(service);
+        if (strcmp(BUSY, "digits") != 0)
+                service_keep(service, BUSY);
 }
 
 static struct starling_request slow(struct guest *guest, uint64_t number)
@@ -135,10 +143,10 @@ Test(lifecycle, a_full_queue_refuses_exactly_what_goes_beyond_it, .timeout = 60)
         struct guest guest;
         uint64_t ids[16];
 
-        service_init(&service);
-        service.specs[5].queue_requests = 4;
+        init(&service);
+        service.specs[service.n_specs - 1].queue_requests = 4;
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         gate_shut();
         submit_slow(&guest, 16, ids);
         cancel_all(&guest, ids, 16);
@@ -157,7 +165,7 @@ Test(lifecycle, a_client_has_no_more_in_flight_than_its_quota, .timeout = 60)
         struct guest guest;
         uint64_t ids[16];
 
-        service_init(&service);
+        init(&service);
         service.options.client_quota.in_flight = 5;
         service_start(&service);
         enter(&guest, &service, BUSY);
@@ -177,7 +185,7 @@ Test(lifecycle, clients_of_one_user_share_its_quota, .timeout = 60)
         struct guest first, second;
         uint64_t ids[8], more[8];
 
-        service_init(&service);
+        init(&service);
         service.options.uid_quota.in_flight = 6;
         service_start(&service);
         enter(&first, &service, BUSY);
@@ -205,6 +213,7 @@ Test(lifecycle, an_arena_grows_to_its_quota_and_no_further, .timeout = 60)
         void *block;
 
         service_init(&service);
+        service_keep(&service, "mlp");
         service.options.client_quota.arena_bytes = 20u << 20;
         service_start(&service);
         client = service_connect(&service, STARLING_ROLE_CLIENT); /* 16 MiB */
@@ -226,6 +235,7 @@ Test(lifecycle, arenas_of_one_user_share_its_quota, .timeout = 60)
         struct starling_options options = {.runtime = service.socket_path, .arena_bytes = 16u << 20};
 
         service_init(&service);
+        service_keep(&service, "mlp");
         service.options.uid_quota.arena_bytes = 40u << 20;
         service_start(&service);
         first = service_connect(&service, STARLING_ROLE_CLIENT); /* 16 MiB */
@@ -240,7 +250,7 @@ Test(lifecycle, arenas_of_one_user_share_its_quota, .timeout = 60)
         cr_expect_eq(errno, EDQUOT);
         starling_close(first);
         void *block = NULL;
-        for (int i = 0; i < 5000 && !block; i++, usleep(1000)) /* until the runtime has heard that the first has gone */
+        for (int i = 0; i < 60000 && !block; i++, usleep(1000)) /* until the runtime has heard that the first has gone */
                 block = starling_alloc(second, 12u << 20);
         cr_expect_not_null(block, "what the first had is there for the second");
         starling_close(second);
@@ -254,6 +264,7 @@ Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 60
         struct starling_error error;
 
         service_init(&service);
+        service_keep(&service, "mlp");
         service.options.clients_max = 2;
         service_start(&service);
         clients[0] = service_connect(&service, STARLING_ROLE_CLIENT);
@@ -263,7 +274,7 @@ Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 60
         cr_expect_not_null(strstr(error.text, "clients_max is 2"), "%s", error.text);
         starling_close(clients[0]);
         int r = -EDQUOT;
-        for (int i = 0; i < 5000 && r == -EDQUOT; i++) {
+        for (int i = 0; i < 60000 && r == -EDQUOT; i++) {
                 r = starling_connect(&options, &third, &error);
                 usleep(1000);
         }
@@ -281,7 +292,7 @@ Test(lifecycle, what_is_late_completes_as_late_wherever_it_is, .timeout = 60)
         struct guest guest;
         uint64_t ids[4];
 
-        service_init(&service);
+        init(&service);
         service_start(&service);
         enter(&guest, &service, BUSY);
         for (uint32_t i = 0; i < 4; i++)
@@ -352,7 +363,7 @@ Test(priority, the_more_urgent_request_overtakes_those_that_wait, .timeout = 60)
         struct service service;
         struct guest guest;
 
-        service_init(&service);
+        init(&service);
         service_start(&service);
         enter(&guest, &service, BUSY);
         for (uint32_t i = 0; i < 6; i++) {
@@ -386,7 +397,7 @@ Test(turns, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 60)
         struct service service;
         struct guest busy, modest;
 
-        service_init(&service);
+        init(&service);
         service_start(&service);
         enter(&busy, &service, BUSY);
         enter(&modest, &service, BUSY);
@@ -416,10 +427,10 @@ Test(fork, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout =
         struct guest guest;
         int status;
 
-        service_init(&service);
+        init(&service);
         service_start(&service);
-        enter(&guest, &service, "digits");
-        digits_load(&digits, guest.client, "digits");
+        enter(&guest, &service, BUSY);
+        digits_load(&digits, guest.client, BUSY);
         gate_shut();
         submit_slow(&guest, 4, NULL);
         pid_t pid = fork();
@@ -463,7 +474,7 @@ Test(reconnect, waits_until_what_was_in_flight_before_writes_nothing_any_more, .
         struct guest guest;
         pthread_t thread;
 
-        service_init(&service);
+        init(&service);
         service_start(&service);
         enter(&guest, &service, BUSY);
         gate_shut();
@@ -578,7 +589,7 @@ Test(administration, an_administrator_loads_and_unloads_while_others_are_served,
         pthread_t thread;
 
         service_init(&service);
-        service.n_specs = 5; /* without the ensemble, which would hold its members */
+        service_keep(&service, "lenet mlp"); /* without the ensemble, which would hold its members */
         service_start(&service);
         enter(&guest, &service, "lenet");
         digits_load(&digits, guest.client, "lenet");
@@ -600,7 +611,7 @@ Test(administration, a_request_for_an_unloaded_model_is_refused_as_stale, .timeo
         struct guest guest;
 
         service_init(&service);
-        service.n_specs = 5;
+        service_keep(&service, "mlp");
         service_start(&service);
         enter(&guest, &service, "mlp");
         submit_slow(&guest, 3, NULL);
@@ -609,7 +620,12 @@ Test(administration, a_request_for_an_unloaded_model_is_refused_as_stale, .timeo
         reap(&guest, 3);
         cr_expect_eq(count(&guest, 3, 0) + count(&guest, 3, -ESTALE), 3);
         struct starling_request request = slow(&guest, 0);
-        cr_expect_eq(starling_infer(guest.queue, &request, NULL), -ESTALE);
+        uint64_t end_ns = starling_clock_ns() + FOREVER_NS;
+        int32_t status = 0;
+
+        while (status == 0 && starling_clock_ns() < end_ns) /* the dispatcher hears of it a little later than who asked for it */
+                status = starling_infer(guest.queue, &request, NULL);
+        cr_expect_eq(status, -ESTALE, "%s", starling_strerror(status));
         starling_close(admin);
         starling_close(guest.client);
         service_stop(&service);
@@ -633,7 +649,7 @@ Test(grace, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, .tim
         struct service service;
         struct guest guest;
 
-        service_init(&service);
+        init(&service);
         service.options.grace_ns = 20 * FOREVER_NS;
         service_start(&service);
         enter(&guest, &service, BUSY);
@@ -658,7 +674,7 @@ Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60
         struct guest guest;
         char page[128];
 
-        service_init(&service);
+        init(&service);
         service.options.grace_ns = 1;
         service_start(&service);
         enter(&guest, &service, BUSY);
@@ -685,7 +701,7 @@ Test(closing, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 60)
         struct service service;
         struct guest guest;
 
-        service_init(&service);
+        init(&service);
         service.options.grace_ns = 20 * FOREVER_NS;
         service_start(&service);
         enter(&guest, &service, BUSY);

@@ -89,8 +89,26 @@ Test(teams, of_all_cores_give_the_answers_of_one, .timeout = 60)
         cr_expect_eq(count_members(), 0);
 }
 
-/* What all networks answer for so many samples, computed in bfloat16 by so many threads. */
-static void compute_in_bfloat16(uint32_t threads, uint32_t n, float *ret_outputs)
+static const uint32_t samples[] = {1, 3, 32};
+#define SIZES   (sizeof(samples) / sizeof(samples[0]))
+#define ANSWERS (32 * DIGITS_CLASSES)
+
+/* What a network answers for so many samples. */
+static void infer_some(struct starling_queue *queue, struct starling_model *model, struct digits *digits, uint32_t n, float *ret_outputs)
+{
+        struct starling_tensor input, output;
+        struct starling_completion completion;
+        struct starling_request request = digits_request(digits, model, 0, n, &input, &output);
+
+        cr_assert_eq(starling_infer(queue, &request, &completion), 0, "%s", starling_queue_error(queue));
+        memcpy(ret_outputs, output.data, n * DIGITS_CLASSES * sizeof(float));
+        for (uint32_t k = 0; k < n * DIGITS_CLASSES; k++)
+                cr_assert_float_eq(ret_outputs[k], digits->expected[k], 0.1, "%u samples, value %u: %g, not %g", n, k,
+                        ret_outputs[k], digits->expected[k]);
+}
+
+/* All networks for each number of samples, computed in bfloat16 by so many threads. */
+static void compute_in_bfloat16(uint32_t threads, float ret_outputs[MODELS][SIZES][ANSWERS])
 {
         struct starling_client *client;
         struct starling_queue *queue;
@@ -104,21 +122,14 @@ static void compute_in_bfloat16(uint32_t threads, uint32_t n, float *ret_outputs
         service_start(&service);
         client = service_connect(&service, STARLING_ROLE_CLIENT);
         cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
-        for (uint32_t i = 0; i < MODELS; i++, ret_outputs += n * DIGITS_CLASSES) {
-                struct starling_tensor input, output;
-                struct starling_completion completion;
-                struct starling_request request;
+        for (uint32_t i = 0; i < MODELS; i++) {
                 struct starling_model *model;
                 struct digits digits;
 
                 cr_assert_eq(starling_model_open(client, service.specs[i].name, &model, NULL), 0);
                 digits_load(&digits, client, service.specs[i].name);
-                request = digits_request(&digits, model, 0, n, &input, &output);
-                cr_assert_eq(starling_infer(queue, &request, &completion), 0, "%s", starling_queue_error(queue));
-                memcpy(ret_outputs, output.data, n * DIGITS_CLASSES * sizeof(float));
-                for (uint32_t k = 0; k < n * DIGITS_CLASSES; k++)
-                        cr_assert_float_eq(ret_outputs[k], digits.expected[k], 0.1, "%s, value %u: %g, not %g",
-                                service.specs[i].name, k, ret_outputs[k], digits.expected[k]);
+                for (size_t size = 0; size < SIZES; size++)
+                        infer_some(queue, model, &digits, samples[size], ret_outputs[i][size]);
                 digits_free(&digits);
         }
         cr_expect_eq(count_members(), threads > 1 ? MODELS * (count_cores() - 1) : 0);
@@ -128,17 +139,15 @@ static void compute_in_bfloat16(uint32_t threads, uint32_t n, float *ret_outputs
 
 Test(teams, compute_the_bits_of_one_in_bfloat16, .timeout = 60)
 {
-        static const uint32_t samples[] = {1, 3, 32};
-        static float one[MODELS * 32 * DIGITS_CLASSES], team[MODELS * 32 * DIGITS_CLASSES];
+        static float one[MODELS][SIZES][ANSWERS], team[MODELS][SIZES][ANSWERS];
 
-        for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-                uint32_t n = samples[i];
-
-                compute_in_bfloat16(1, n, one);
-                compute_in_bfloat16(SL_THREADS_ALL, n, team);
-                for (uint32_t k = 0; k < MODELS * n * DIGITS_CLASSES; k++)
-                        cr_expect_eq(team[k], one[k], "%u samples, value %u: %.9g, not %.9g", n, k, team[k], one[k]);
-        }
+        compute_in_bfloat16(1, one);
+        compute_in_bfloat16(SL_THREADS_ALL, team);
+        for (uint32_t i = 0; i < MODELS; i++)
+                for (size_t size = 0; size < SIZES; size++)
+                        for (uint32_t k = 0; k < samples[size] * DIGITS_CLASSES; k++)
+                                cr_expect_eq(team[i][size][k], one[i][size][k], "model %u, %u samples, value %u: %.9g, not %.9g", i,
+                                        samples[size], k, (double)team[i][size][k], (double)one[i][size][k]);
 }
 
 /* More than there are cores is what there is. */
@@ -159,7 +168,7 @@ Test(teams, come_and_go_with_a_reload, .timeout = 60)
                 for (uint32_t i = 0; i < MODELS; i++)
                         cr_assert_eq(starling_admin_reload(admin, service.specs[i].name, &error), 0, "%s", error.text);
                 check_models(&service);
-                for (int i = 0; i < 2000 && count_members() != (threads > 1 ? MODELS * (count_cores() - 1) : 0); i++)
+                for (int i = 0; i < 60000 && count_members() != (threads > 1 ? MODELS * (count_cores() - 1) : 0); i++)
                         usleep(1000);
                 cr_expect_eq(count_members(), threads > 1 ? MODELS * (count_cores() - 1) : 0);
         }

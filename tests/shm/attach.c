@@ -99,12 +99,16 @@ Test(attach, malformed_packets_are_refused_and_leak_no_fd)
 {
         struct connection c = open_connection();
         char bytes[2 * sizeof(struct sl_message)] = {0};
-        struct sl_message good = hello(), wrong = hello(), got;
+        struct sl_message good = hello(), wrong = hello(), named = hello(), twice = hello(), endless = hello(), got;
         int before = open_fds(), fds[SL_MESSAGE_FDS_MAX];
         uint32_t n;
 
         wrong.magic++;
         memcpy(bytes, &good, sizeof(good));
+        strcpy(named.model, "name");
+        strcpy(twice.model + 5, "more");
+        memcpy(twice.model, "name", 4);
+        memset(endless.model, 'n', sizeof(endless.model));
         struct {
                 const void *bytes;
                 size_t n_bytes;
@@ -112,14 +116,19 @@ Test(attach, malformed_packets_are_refused_and_leak_no_fd)
                 uint32_t fds_max;
         } cases[] = {
                 {bytes, 1, 3, SL_MESSAGE_FDS_MAX},
-                {bytes, sizeof(good) - 1, 3, SL_MESSAGE_FDS_MAX},
-                {bytes, sizeof(good) + 1, 3, SL_MESSAGE_FDS_MAX},
+                {bytes, SL_MESSAGE_BYTES - 1, 3, SL_MESSAGE_FDS_MAX},
+                {bytes, SL_MESSAGE_BYTES + 1, 3, SL_MESSAGE_FDS_MAX},
+                {bytes, sizeof(good), 3, SL_MESSAGE_FDS_MAX},
                 {bytes, sizeof(bytes), SL_MESSAGE_FDS_MAX, SL_MESSAGE_FDS_MAX},
-                {&wrong, sizeof(wrong), 3, SL_MESSAGE_FDS_MAX},
-                {&good, sizeof(good), 3, 2},
-                {&good, sizeof(good), 1, 0},
-                {&good, sizeof(good), SL_MESSAGE_FDS_MAX + 1, SL_MESSAGE_FDS_MAX},
-                {&good, sizeof(good), 200, SL_MESSAGE_FDS_MAX},
+                {&named, SL_MESSAGE_BYTES + 4, 3, SL_MESSAGE_FDS_MAX},
+                {&named, SL_MESSAGE_BYTES + 6, 3, SL_MESSAGE_FDS_MAX},
+                {&twice, SL_MESSAGE_BYTES + 10, 3, SL_MESSAGE_FDS_MAX},
+                {&endless, sizeof(endless), 3, SL_MESSAGE_FDS_MAX},
+                {&wrong, SL_MESSAGE_BYTES, 3, SL_MESSAGE_FDS_MAX},
+                {&good, SL_MESSAGE_BYTES, 3, 2},
+                {&good, SL_MESSAGE_BYTES, 1, 0},
+                {&good, SL_MESSAGE_BYTES, SL_MESSAGE_FDS_MAX + 1, SL_MESSAGE_FDS_MAX},
+                {&good, SL_MESSAGE_BYTES, 200, SL_MESSAGE_FDS_MAX},
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -127,6 +136,30 @@ Test(attach, malformed_packets_are_refused_and_leak_no_fd)
                 cr_expect_eq(sl_message_receive(c.runtime, &got, fds, cases[i].fds_max, &n, 0), -EBADMSG, "case %zu", i);
                 cr_expect_eq(open_fds(), before, "case %zu", i);
         }
+        close_connection(&c);
+}
+
+/* By either way of receiving; one without a name is as long as in any version. */
+Test(attach, a_name_of_any_length_arrives_whole)
+{
+        static const size_t lengths[] = {1, 63, 64, 1023, 1024, SL_MODEL_NAME_BYTES - 1};
+        struct connection c = open_connection();
+        char raw[2 * sizeof(struct sl_message)];
+        struct sl_message sent = hello(), got;
+        uint32_t n;
+
+        for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(*lengths); i++) {
+                memset(&got, 'x', sizeof(got));
+                memset(sent.model, 'a' + (int)i, lengths[i / 2]);
+                cr_assert_eq(sl_message_send(c.client, &sent, NULL, 0), 0);
+                cr_assert_eq(i % 2 ? sl_message_receive(c.runtime, &got, NULL, 0, &n, 0)
+                                   : sl_message_receive_guarded(c.runtime, &got, NULL),
+                        0);
+                cr_expect_eq(memcmp(&sent, &got, sizeof(sent)), 0, "%zu bytes", lengths[i / 2]);
+        }
+        memset(sent.model, 0, sizeof(sent.model));
+        cr_assert_eq(sl_message_send(c.client, &sent, NULL, 0), 0);
+        cr_expect_eq(recv(c.runtime, raw, sizeof(raw), 0), 816);
         close_connection(&c);
 }
 

@@ -189,11 +189,23 @@ Test(stats, what_is_shown_changes_and_leaves_counters_and_name_alone)
 
         cr_assert_eq(sl_stats_model_add(stats, "resnet", &counting, NULL), 0);
         sl_model_count(&counting, requests, 3);
-        sl_stats_model_show(&counting, &(struct sl_model_stats){.state = SL_STATS_MODEL_FAILED, .why = "no", .requests = 99});
+        sl_counter_set(&counting.counters->left_lost, 5);
+        sl_stats_model_show(&counting, &(struct sl_model_stats){.state = SL_STATS_MODEL_FAILED,
+                                               .why = "no",
+                                               .requests = 99,
+                                               .left_lost = 98,
+                                               .want = 7,
+                                               .awaits = "its load",
+                                               .cause = "no file"});
         cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
         cr_expect(model.state == SL_STATS_MODEL_FAILED && sl_counter_read(&model.requests) == 3 && model.histograms == 1);
         cr_expect_str_eq(model.name, "resnet");
         cr_expect_str_eq(model.why, "no");
+        cr_expect(model.want == 7 && sl_counter_read(&model.left_lost) == 5, "what stands behind the counters is shown as well");
+        cr_expect_str_eq(model.awaits, "its load");
+        cr_expect_str_eq(model.cause, "no file");
+        sl_stats_model_shown(&counting, &model);
+        cr_expect(model.want == 7 && model.state == SL_STATS_MODEL_FAILED && !model.requests);
 
         cr_assert_eq(sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "resnet", .pid = 7}, false, &slot), 0);
         sl_counter_add(&slot->batches, 4);
@@ -209,6 +221,102 @@ Test(stats, what_is_shown_changes_and_leaves_counters_and_name_alone)
         sl_stats_free(stats);
 }
 
+static void fill_name(char name[SL_STATS_MODEL_BYTES], char end)
+{
+        memset(name, 'n', SL_STATS_MODEL_BYTES - 1);
+        name[SL_STATS_MODEL_BYTES - 2] = end;
+        name[SL_STATS_MODEL_BYTES - 1] = 0;
+}
+
+/* As long as any that is served: with its sizes, two that differ in their last byte, of workers and queues, too. */
+Test(stats, names_of_any_length_are_read_whole)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_model_counting one, other, again;
+        struct sl_worker_stats worker = {.executor = "thread"}, *slot;
+        struct sl_queue_stats queue, *queue_slot;
+        char name[SL_STATS_MODEL_BYTES], open[SL_STATS_MODEL_BYTES];
+        struct sl_model_stats model;
+
+        fill_name(name, '1');
+        cr_assert_eq(sl_stats_model_add(stats, name, &one, NULL), 0);
+        strcpy(worker.model, name);
+        cr_assert_eq(sl_stats_worker_add(stats, &worker, false, &slot), 0);
+        cr_assert_eq(sl_stats_queue_add(stats, name, SL_STATS_QUEUE_REQUESTS, &queue_slot), 0);
+        name[SL_STATS_MODEL_BYTES - 2] = '2';
+        cr_assert_eq(sl_stats_model_add(stats, name, &other, NULL), 0);
+        cr_assert_eq(sl_stats_model_add(stats, name, &again, NULL), 0);
+        cr_expect(one.number == 1 && other.number == 2 && again.number == 2);
+        cr_assert_eq(sl_stats_read_model(v, 2, &model), 0);
+        cr_expect_str_eq(model.name, name);
+        cr_assert_eq(sl_stats_read_worker(v, 0, &worker), 0);
+        cr_assert_eq(sl_stats_read_queue(v, 0, &queue), 0);
+        name[SL_STATS_MODEL_BYTES - 2] = '1';
+        cr_expect_str_eq(worker.model, name);
+        cr_expect_str_eq(queue.model, name);
+        memset(model.name, 'n', 1024);
+        strcpy(model.name + 1024, "[480x640]");
+        model.kind = SL_STATS_MODEL_SIZES;
+        cr_expect(sl_stats_sizes_of(&model, open));
+        cr_expect_eq(strlen(open), 1024);
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
+/* Whoever wrote the page. */
+Test(stats, a_name_without_an_end_ends_with_its_slot)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_model_counting counting;
+        struct sl_queue_stats queue, *slot;
+        struct sl_model_stats model;
+
+        cr_assert_eq(sl_stats_model_add(stats, "net", &counting, NULL), 0);
+        cr_assert_eq(sl_stats_queue_add(stats, "net", SL_STATS_QUEUE_SEGMENTS, &slot), 0);
+        memset(counting.counters->name, '\xff', sizeof(counting.counters->name));
+        memset(counting.counters->why, 'w', sizeof(counting.counters->why));
+        memset(counting.counters->cause, 'w', sizeof(counting.counters->cause));
+        memset(slot->model, '\xe5', sizeof(slot->model));
+        cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
+        cr_expect_eq(strnlen(model.name, sizeof(model.name)), sizeof(model.name) - 1);
+        cr_expect_eq(strnlen(model.why, sizeof(model.why)), sizeof(model.why) - 1);
+        cr_expect_eq(strnlen(model.cause, sizeof(model.cause)), sizeof(model.cause) - 1);
+        cr_assert_eq(sl_stats_read_queue(v, 0, &queue), 0);
+        cr_expect_eq(strnlen(queue.model, sizeof(queue.model)), sizeof(queue.model) - 1);
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
+/* A hole is nobody's: a page of the usual size takes no memory for slots that nobody has. */
+Test(stats, memory_for_slots_comes_with_who_gets_them)
+{
+        struct sl_stats_options o = stats_options();
+        struct sl_model_counting counting;
+        struct sl_stats_view *v;
+        struct sl_stats *stats;
+        struct sl_model_stats model;
+        struct stat status;
+        long long before;
+
+        memset(o.counts, 0, sizeof(o.counts));
+        o.bytes = 0;
+        cr_assert_eq(sl_stats_create(&o, &stats, NULL), 0);
+        cr_assert_eq(stat(stats_path(), &status), 0);
+        before = status.st_blocks * 512ll;
+        cr_expect_lt(before, (long long)sl_stats_bytes_at_once(o.bytes ? o.bytes : SL_STATS_BYTES_DEFAULT) + 64 * KIB);
+        cr_expect_lt(before, SL_STATS_BYTES_DEFAULT / 8);
+        v = stats_view();
+        for (uint32_t i = 1; i < sl_stats_count(v, SL_STATS_MODELS); i++)
+                cr_assert_eq(sl_stats_read_model(v, i, &model), -ENOENT);
+        cr_assert_eq(sl_stats_model_add(stats, "net", &counting, NULL), 0);
+        cr_assert_eq(stat(stats_path(), &status), 0);
+        cr_expect_lt(status.st_blocks * 512ll, before + 72 * (long long)KIB);
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
 Test(stats, queues_lets_and_memory_are_read_as_they_were_counted)
 {
         struct sl_stats *stats = stats_create();
@@ -216,6 +324,7 @@ Test(stats, queues_lets_and_memory_are_read_as_they_were_counted)
         struct sl_queue_stats *queue, queue_copy;
         struct sl_let_stats *let, *second, let_copy;
         struct sl_memory_stats *memory, memory_copy;
+        struct sl_step_stats *step, step_copy;
 
         cr_assert_eq(sl_stats_queue_add(stats, "resnet", SL_STATS_QUEUE_SEGMENTS, &queue), 0);
         cr_assert_eq(sl_stats_let_add(stats, &(struct sl_let_stats){.name = "core 1", .cores = "1"}, &let), 0);
@@ -225,6 +334,9 @@ Test(stats, queues_lets_and_memory_are_read_as_they_were_counted)
         sl_counter_add(&second->turns, 2);
         sl_stats_let_workers(second, 3);
         sl_counter_set(&memory->bytes, 1000);
+        cr_assert_eq(sl_stats_step_add(stats, "load", &step), 0);
+        cr_assert_eq(sl_stats_step_add(stats, "serve", &step), 0);
+        sl_counter_add(&step->taken, 3);
 
         cr_expect_eq(sl_stats_let_index(stats, second), 1);
         cr_assert_eq(sl_stats_read_queue(v, 0, &queue_copy), 0);
@@ -235,6 +347,9 @@ Test(stats, queues_lets_and_memory_are_read_as_they_were_counted)
         cr_assert_eq(sl_stats_read_memory(v, 0, &memory_copy), 0);
         cr_expect_str_eq(memory_copy.name, "plans");
         cr_expect_eq(sl_counter_read(&memory_copy.bytes), 1000);
+        cr_assert_eq(sl_stats_read_step(v, 1, &step_copy), 0);
+        cr_expect_str_eq(step_copy.name, "serve");
+        cr_expect_eq(sl_counter_read(&step_copy.taken), 3);
         sl_stats_queue_remove(stats, queue);
         cr_expect_eq(sl_stats_read_queue(v, 0, &queue_copy), -ENOENT);
         sl_stats_close(v);
@@ -443,6 +558,48 @@ static void change_page(size_t offset, uint32_t value)
         close(fd);
 }
 
+static uint32_t histograms_of(const char *name)
+{
+        uint32_t histograms = SL_STATS_NONE - 1;
+        struct sl_model_stats model;
+        struct sl_stats_view *v;
+
+        cr_assert_eq(sl_stats_open("demo", stats_folder, &v, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_MODELS); i++)
+                if (sl_stats_read_model(v, i, &model) == 0 && strcmp(model.name, name) == 0)
+                        histograms = model.histograms;
+        sl_stats_close(v);
+        return histograms;
+}
+
+Test(stats, a_model_that_was_unloaded_keeps_its_histograms_until_another_needs_them)
+{
+        struct sl_model_counting shown, first, others[42], late;
+        struct sl_stats *stats = stats_create();
+        uint32_t set, n = 0;
+
+        cr_assert_eq(sl_stats_model_add_shown(stats, "a", &shown, NULL), 0);
+        cr_expect_eq(histograms_of("a"), SL_STATS_NONE, "it is not loaded");
+        cr_assert_eq(sl_stats_model_add(stats, "a", &first, NULL), 0);
+        set = histograms_of("a");
+        cr_expect(set > 0 && set < SL_STATS_NONE);
+        while (n < 41 && sl_stats_model_add(stats, stats_name((int)n), &others[n], NULL) == 0)
+                n++;
+        cr_expect_eq(histograms_of(stats_name((int)n)), 0, "all sets are recorded in: it has the common one");
+        sl_stats_model_remove(stats, &others[n]);
+        sl_model_record(&first, SL_STAGE_TOTAL, 1000);
+        sl_stats_model_remove(stats, &first);
+        cr_expect_eq(histograms_of("a"), set, "it is shown as before");
+        cr_assert_eq(sl_stats_model_add(stats, "a", &first, NULL), 0);
+        cr_expect_eq(sl_counter_read(&first.histograms->stages[SL_STAGE_TOTAL].count), 1, "and goes on");
+        sl_stats_model_remove(stats, &first);
+        cr_assert_eq(sl_stats_model_add(stats, "late", &late, NULL), 0);
+        cr_expect_eq(histograms_of("late"), set);
+        cr_expect_eq(histograms_of("a"), SL_STATS_NONE);
+        cr_expect_eq(sl_counter_read(&late.histograms->stages[SL_STAGE_TOTAL].count), 0, "what another had counted is gone");
+        sl_stats_free(stats);
+}
+
 Test(stats, a_page_of_another_version_is_refused_with_both_numbers_and_still_claims_the_name)
 {
         struct sl_stats *stats = stats_create();
@@ -451,7 +608,7 @@ Test(stats, a_page_of_another_version_is_refused_with_both_numbers_and_still_cla
 
         change_page(offsetof(struct sl_stats_header, version), SL_STATS_VERSION - 1);
         cr_expect_eq(sl_stats_open("demo", stats_folder, &v, &error), -EBADMSG);
-        cr_expect_not_null(strstr(error.text, "has version 1, wants 2"), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "has version 3, wants 4"), "%s", error.text);
         cr_expect_not_null(strstr(error.text, "older"), "%s", error.text);
         change_page(offsetof(struct sl_stats_header, version), SL_STATS_VERSION + 1);
         cr_expect_eq(sl_stats_open("demo", stats_folder, &v, &error), -EBADMSG);

@@ -100,12 +100,16 @@ Test(stats_file, what_a_killed_runtime_left_is_readable_and_then_replaced)
         sl_stats_free(stats);
 }
 
-/* As the kernel does with a large process: the owner is dead, and its lock is not dropped yet. */
-static void die_with_lock_held(void)
+/* As the kernel does with a large process: the owner is dead, and its lock stays until a while after @released is closed. */
+static void die_with_lock_held(const int released[2])
 {
+        char byte;
+
         stats_create();
         if (fork() == 0) {
-                usleep(300000);
+                close(released[1]);
+                (void)!read(released[0], &byte, 1);
+                usleep(100000);
                 _exit(0);
         }
         _exit(0);
@@ -113,12 +117,16 @@ static void die_with_lock_held(void)
 
 Test(stats_file, a_lock_that_outlives_its_owner_is_waited_for)
 {
-        pid_t child = fork();
+        int released[2];
 
+        cr_assert_eq(pipe(released), 0);
+        pid_t child = fork();
         if (child == 0)
-                die_with_lock_held();
+                die_with_lock_held(released);
         cr_assert_eq(waitpid(child, NULL, 0), child);
         cr_expect(sl_stats_is_claimed("demo", stats_folder), "the lock is gone too early for this test");
+        close(released[0]);
+        close(released[1]);
         struct sl_stats *stats = stats_create();
         cr_expect(sl_stats_has_replaced(stats));
         cr_expect_str_eq(sl_stats_path(stats), stats_path());
@@ -361,7 +369,7 @@ static void fill_up(void)
 
 Test(stats_file, a_full_dev_shm_is_one_clear_error_and_leaves_nothing)
 {
-        int r = in_small_tmpfs("size=128k", create_in_too_little);
+        int r = in_small_tmpfs("size=64k", create_in_too_little);
 
         if (r == 255)
                 stats_skip("needs the right to mount in a namespace of its own");

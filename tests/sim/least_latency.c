@@ -46,6 +46,31 @@ Test(least_latency, a_load_that_needs_batches_takes_as_long_as_they_do)
         cr_expect(least_ns > 11 * MS && least_ns <= 12 * MS + 1, "%lu", least_ns);
 }
 
+/*
+ * k requests at once, more workers than that, batches of one: none is done before all are, beside each other. With pairs that cost
+ * e each takes S(k) = 1 + (k - 1) e times as long; where a share of its time is the device's, k times that share. The bound is
+ * reached, so that it may not be lower either.
+ */
+Test(least_latency, what_comes_at_once_to_more_workers_than_it_needs_is_computed_beside_each_other)
+{
+        for (uint32_t k = 2; k <= 7; k++)
+                for (uint32_t i = 1; i <= 9; i++) {
+                        struct sl_sim_options options = {
+                                .device = {.latency_ns = {10 * MS}, .corun = 1 + i / 10.0}, .n_workers = 8};
+                        const uint64_t arrivals[8] = {0};
+                        double share = i / 10.0;
+
+                        for (uint32_t w = 0; w < 8; w++)
+                                options.batch_max[w] = 1;
+                        cr_expect_float_eq((double)sl_sim_least_latency_ns(&options, arrivals, k, 1),
+                                10.0 * MS * (1 + (k - 1) * i / 10.0), 10, "%u at once, e of 0.%u", k, i);
+                        options.device.corun = 1;
+                        options.device.launch_ns = (10 - i) * MS;
+                        cr_expect_float_eq((double)sl_sim_least_latency_ns(&options, arrivals, k, 1),
+                                10.0 * MS * (k * share > 1 ? k * share : 1), 10, "%u at once, a share of 0.%u", k, i);
+                }
+}
+
 struct load {
         const uint64_t *arrivals;
         uint32_t n, at;

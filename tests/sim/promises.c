@@ -8,12 +8,13 @@
 #include "base/split_mix.h"
 #include "layout.h"
 #include "sim.h"
+#include "rounds.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-#define RUNS     1000u /* of each policy */
+#define RUNS     SL_ROUNDS(1000u) /* of each policy */
 #define REQUESTS 150u
 #define WORKERS  8u
 #define JOBS     4096u

@@ -12,7 +12,7 @@ struct load {
         const struct sl_sim_options *options;
         struct sl_sim_bound bound;
         uint32_t dice, n, n_max, gap_ns, deadline_ms, samples_max;
-        uint64_t at_ns, n_ended, late, sum_ns, max_ns, bound_sum_ns, bound_max_ns, last_number, log;
+        uint64_t at_ns, n_ended, late, sum_ns, max_ns, bound_sum_ns, bound_max_ns, last_number, log, log_at_once;
         bool in_order;
 };
 
@@ -59,6 +59,8 @@ static void decided(void *context, const struct sl_sim_decided *decided)
 
         for (int i = 0; i < 4; i++)
                 load->log = (load->log ^ words[i]) * 0x100000001b3u;
+        if (decided->now_ns == 0)
+                load->log_at_once = load->log;
 }
 
 /* ResNet152 of the E2bird paper, table 1, and below a batch of 4 in proportion. */
@@ -124,6 +126,34 @@ Test(sim, small_batches_fill_each_others_launches)
         options.device.corun = 1.1;
         load = run(&options, (struct load){.n_max = 6});
         cr_expect_float_eq((double)load.max_ns, 12.0 * 1.5 * MS, 10, "%lu", load.max_ns);
+}
+
+/* Four requests at once, before anything has ended: how jobs slow each other down here is not known to a runtime either. */
+Test(sim, no_policy_is_told_of_a_device_what_a_runtime_is_not)
+{
+        static const struct {
+                double corun;
+                uint64_t launch_ns;
+        } devices[] = {{1, 0}, {1.8, 0}, {3, 0}, {1, 6 * MS}, {1.2, 4 * MS}};
+
+        for (uint32_t policy = 0; policy < SL_POLICY_COUNT; policy++) {
+                uint64_t log = 0;
+
+                for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+                        struct sl_sim_options options = options_of((enum sl_policy_id)policy);
+                        struct load load;
+
+                        options.n_workers = 4;
+                        for (uint32_t w = 0; w < 4; w++)
+                                options.batch_max[w] = 8;
+                        options.device.corun = devices[i].corun;
+                        options.device.launch_ns = devices[i].launch_ns;
+                        load = run(&options, (struct load){.n_max = 4});
+                        log = i ? log : load.log_at_once;
+                        cr_expect_eq(load.log_at_once, log, "%s, slower by %g, %lu ns of launches", sl_policies[policy].name,
+                                devices[i].corun, devices[i].launch_ns);
+                }
+        }
 }
 
 Test(sim, a_copy_engine_copies_while_others_compute)

@@ -3,6 +3,7 @@
 #include "fleet.h"
 
 #include "base/error.h"
+#include "rounds.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -303,7 +304,7 @@ Test(world, whatever_it_is_each_request_ends_once_and_the_same_seed_is_the_same_
 {
         static struct bed first, again;
 
-        for (uint32_t seed = 1; seed <= 300; seed++) {
+        for (uint32_t seed = 1; seed <= SL_ROUNDS(300); seed++) {
                 roll_world(&first, seed * 7919);
                 run(&first);
                 roll_world(&again, seed * 7919);

@@ -207,7 +207,7 @@ Test(allocation, holds_until_the_configuration_is_asked_for)
         cr_expect_str_eq(workers_of("lenet"), "4@0");
         cr_expect_eq(starling_admin_unload(admin, "digits", NULL), 0);
         cr_expect_eq(starling_admin_reload(admin, "lenet", NULL), 0);
-        for (int i = 0; i < 100 && strchr(workers_of("lenet"), ' '); i++) /* those that were replaced leave */
+        for (int i = 0; i < 600 && strchr(workers_of("lenet"), ' '); i++) /* those that were replaced leave */
                 world_pause_us(50000);
         cr_expect_str_eq(workers_of("lenet"), "4@0", "loaded again it has them still");
         cr_expect_eq(run_apply("--configured"), 0);
@@ -275,7 +275,7 @@ Test(allocation, of_a_model_whose_device_changes_counts_no_more)
         cr_expect_eq(starling_admin_reload(admin, "lenet", &error), 0, "%s", error.text);
         world_add_model_config(&world, "mlp", "instances: 1\n");
         cr_expect_eq(starling_admin_reload(admin, "mlp", &error), 0, "%s", error.text);
-        for (int k = 0; k < 100 && strchr(workers_of("mlp"), ' '); k++) /* those that were replaced leave */
+        for (int k = 0; k < 1200 && strchr(workers_of("mlp"), ' '); k++) /* those that were replaced leave */
                 world_pause_us(50000);
         cr_expect_str_eq(workers_of("mlp"), "4@0");
 }
@@ -388,7 +388,7 @@ Test(allocation, that_is_under_way_is_not_taken_back_by_the_configuration)
         start("");
         other = world_connect(&world, STARLING_ROLE_ADMIN);
         cr_assert_eq(pthread_create(&thread, NULL, configure_main, other), 0);
-        for (uint32_t i = 0; i < 2000 && applied < 20; i++) {
+        for (uint32_t i = 0; i < 60000 && applied < 20; i++) {
                 int r = APPLY(&error, {"lenet", "cpu:0", 1u << i % 4}, {"mlp", "cpu:0", 2});
 
                 cr_assert(r == 0 || r == -EBUSY, "%s", error.text);
@@ -420,7 +420,7 @@ Test(allocation, whose_administrator_dies_on_the_way_goes_on_or_never_begins)
                 waitpid(pid, NULL, 0);
         }
         write_file("models: [lenet, mlp]\nrows: [{device: 'cpu:0', batches: [2, 2]}]\n");
-        for (int i = 0; i < 100 && run_apply(file) != 0; i++) /* the one before is on its way */
+        for (int i = 0; i < 300 && run_apply(file) != 0; i++) /* the one before is on its way */
                 world_pause_us(100000);
         cr_expect_str_eq(workers_of("lenet"), "2@0");
         cr_expect_str_eq(workers_of("mlp"), "2@0");
@@ -437,7 +437,7 @@ static void allow_cores(const cpu_set_t *cores)
 
 static void expect_soon(const char *model, const char *wanted)
 {
-        for (int i = 0; i < 200 && strcmp(workers_of(model), wanted) != 0; i++)
+        for (int i = 0; i < 600 && strcmp(workers_of(model), wanted) != 0; i++)
                 world_pause_us(50000);
         cr_expect_str_eq(workers_of(model), wanted, "%s: %s, not %s\n%s", model, workers_of(model), wanted, world_log(&world));
 }
@@ -468,11 +468,11 @@ Test(allocation, gives_back_what_a_team_was_promised_on_cores_that_are_gone)
         before = promised_bytes();
         for (int round = 0; round < 3; round++) {
                 allow_cores(&first);
-                for (int i = 0; i < 200 && promised_bytes() >= before; i++)
+                for (int i = 0; i < 600 && promised_bytes() >= before; i++)
                         world_pause_us(50000);
                 cr_expect_lt(promised_bytes(), before, "a team of one needs less");
                 allow_cores(&all);
-                for (int i = 0; i < 200 && promised_bytes() != before; i++)
+                for (int i = 0; i < 600 && promised_bytes() != before; i++)
                         world_pause_us(50000);
                 cr_expect_eq(promised_bytes(), before, "round %d", round);
         }
@@ -533,7 +533,7 @@ static void limit_space(uint64_t bytes)
 static uint64_t space_without(const char *model)
 {
         cr_assert_eq(starling_admin_unload(admin, model, NULL), 0);
-        for (int i = 0; i < 200 && *workers_of(model); i++)
+        for (int i = 0; i < 3000 && *workers_of(model); i++)
                 world_pause_us(10000);
         world_pause_us(50000);
         return address_space();

@@ -33,6 +33,7 @@ static void begin_ports(struct scene *s, struct builder *b, const char *config, 
         const uint8_t *file = builder_pack(b, &bytes);
 
         world_init(&s->world);
+        world_keep(&s->world, "");
         world_add_model(&s->world, "m", file, bytes);
         world_add_model_config(&s->world, "m", config);
         builder_free(b);

@@ -53,17 +53,18 @@ Test(batch_limit, models_say_their_batch_and_why, .timeout = 60)
         struct world world;
 
         world_init(&world);
+        world_keep(&world, "lenet");
         add_large_model(&world);
         world_add_model_config(&world, "large", "{}\n");
         world_start(&world);
-        expect(&world, "large", "worker: batch_max 2 (a larger one would pass batch_bytes_max), plan 0.0 MiB");
+        expect(&world, "large", ": batch_max 2 (a larger one would pass batch_bytes_max), plan 0.0 MiB");
         expect(&world, "large", "pool 32.0 MiB");
-        expect(&world, "lenet", "worker: batch_max 32 (the plan has no larger one), plan ");
+        expect(&world, "lenet", ": batch_max 32 (the plan has no larger one), plan ");
         world_stop(&world);
 
         world_add_model_config(&world, "large", "batch_max: 4\n");
         world_start(&world);
-        expect(&world, "large", "worker: batch_max 4 (configured), plan 0.0 MiB");
+        expect(&world, "large", ": batch_max 4 (configured), plan 0.0 MiB");
         expect(&world, "large", "pool 64.0 MiB");
         world_stop(&world);
         world_free(&world);

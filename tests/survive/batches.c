@@ -63,6 +63,7 @@ Test(batches, a_model_that_reads_its_batch_gets_each_request_whole, .timeout = 6
         struct starling_error error = {""};
 
         world_init(&world);
+        world_keep(&world, "");
         add_sums(&world);
         world_start(&world);
         client = world_connect(&world, STARLING_ROLE_CLIENT);

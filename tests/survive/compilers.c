@@ -9,8 +9,11 @@
 #include "world.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,18 +287,13 @@ static int read_status(pid_t pid, const char *key)
 /* It may have another one before, which ends by itself: waits for the one that waits. */
 static pid_t find_reader(pid_t parent)
 {
-        char path[64];
+        char text[256];
         pid_t child = 0;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
         for (int tries = 0, seen = 0; tries < 3000 && seen < 20; tries++) {
-                pid_t now = 0;
-                FILE *file = fopen(path, "re");
+                world_read_children(parent, text, sizeof(text));
+                pid_t now = (pid_t)strtol(text, NULL, 10);
 
-                if (file && fscanf(file, "%d", &now) != 1)
-                        now = 0;
-                if (file)
-                        fclose(file);
                 seen = now && now == child ? seen + 1 : 0;
                 child = now;
                 world_pause_us(10000);
@@ -433,6 +431,32 @@ static void hang_up(struct world *world, uint32_t nth)
         starling_close(world_connect(world, STARLING_ROLE_CLIENT));
 }
 
+static bool has_open(const struct world *world, const char *file)
+{
+        char path[64], target[512];
+        bool found = false;
+        DIR *folder;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", world->pid);
+        folder = opendir(path);
+        cr_assert_not_null(folder, "%s: %s", path, strerror(errno));
+        for (const struct dirent *entry; !found && (entry = readdir(folder));) {
+                ssize_t n = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+
+                target[n > 0 ? n : 0] = 0;
+                found = strstr(target, file) != NULL;
+        }
+        closedir(folder);
+        return found;
+}
+
+static void expect_open(const struct world *world, const char *file)
+{
+        for (int tries = 0; tries < 3000 && !has_open(world, file); tries++)
+                world_pause_us(10000);
+        cr_assert(has_open(world, file), "%s is not being read", file);
+}
+
 Test(compilers, a_file_that_takes_days_to_read_delays_neither_other_loads_nor_its_own_end, .timeout = 60)
 {
         static const char *const others[] = {"digits", "densenet", "resnet", "mobilenet"};
@@ -460,6 +484,7 @@ Test(compilers, a_file_that_takes_days_to_read_delays_neither_other_loads_nor_it
         cr_expect_eq(starling_admin_unload(admin, "a-sparse", NULL), 0);
         world_remove_model(&world, "late");
         hang_up(&world, 4);
+        expect_open(&world, "/a-sparse/1/weights.bin");
         world_remove_model(&world, "a-sparse");
         kill(world.pid, SIGHUP);
         world_expect_log(&world, "it is not in the repository any more");
@@ -483,6 +508,35 @@ Test(compilers, a_model_that_takes_too_long_to_read_is_compiled_without_the_cach
         cr_expect_eq(world_count_log(&world, "event=model-ready model=a-sparse"), 1, "%s", world_log(&world));
         cr_expect_eq(world_count_log(&world, "event=cache-ignored model=a-sparse"), 1, "%s", world_log(&world));
         cr_expect_not_null(strstr(world_log(&world), "takes too long"), "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+static void preload_stuck_read(void *context)
+{
+        (void)context;
+        setenv("LD_PRELOAD", STUCK_READ, 1);
+}
+
+/* As of a file system whose server is gone. Later the thread is left to itself, and the model compiled without its digest. */
+Test(compilers, a_read_that_never_returns_delays_neither_other_loads_nor_the_end, .timeout = 60)
+{
+        struct world world;
+
+        if (!STUCK_READ[0])
+                cr_skip_test("nothing can be loaded before a sanitizer");
+        world_init(&world);
+        world_copy_model(&world, "mlp", "a-stuck", "");
+        configure_own_cache(&world, "models: [a-stuck, lenet]\n");
+        world.before_exec = preload_stuck_read;
+        world_launch(&world);
+        world_expect_log(&world, "event=model-ready model=lenet");
+        cr_expect_eq(world_count_log(&world, "model=a-stuck"), 0, "%s", world_log(&world));
+        world_stop(&world);
+        world_configure(&world, "compile: {seconds: 1}\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=a-stuck"), 1, "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "a read of it has not returned after 2 s"), "%s", world_log(&world));
         world_stop(&world);
         world_free(&world);
 }
@@ -586,7 +640,7 @@ static void expect_plans(const char *folder, uint32_t n)
         glob_t found;
 
         snprintf(pattern, sizeof(pattern), "%s/*.plan", folder);
-        for (int tries = 0; tries < 1000; tries++) {
+        for (int tries = 0; tries < 6000; tries++) {
                 bool enough = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc >= n;
 
                 globfree(&found);
@@ -638,8 +692,7 @@ static pid_t find_child(const struct world *world, const char *name)
 {
         char path[64], text[256], found[32];
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
-        read_text(path, text, sizeof(text));
+        world_read_children(world->pid, text, sizeof(text));
         for (char *next = text; *next; next += strspn(next, " ")) {
                 pid_t pid = (pid_t)strtol(next, &next, 10);
 
@@ -701,10 +754,10 @@ Test(compilers, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeou
         world_free(&world);
 }
 
-/* Return: false when the model has not been replaced so often within some seconds. */
+/* Return: false when the model has not been replaced so often within a minute. */
 static bool wait_for_replacements(struct world *world, uint32_t n)
 {
-        for (uint64_t until = starling_clock_ns() + 10000000000ull; starling_clock_ns() < until; usleep(1000))
+        for (uint64_t until = starling_clock_ns() + 60000000000ull; starling_clock_ns() < until; usleep(1000))
                 if (world_count_log(world, "event=model-replaced model=mlp") >= n)
                         return true;
         return false;
@@ -713,11 +766,10 @@ static bool wait_for_replacements(struct world *world, uint32_t n)
 /* Children of the runtime, those that have ended among them. */
 static uint32_t count_children(const struct world *world)
 {
-        char path[64], text[256];
+        char text[256];
         uint32_t n = 0;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
-        read_text(path, text, sizeof(text));
+        world_read_children(world->pid, text, sizeof(text));
         for (const char *at = text; (at = strchr(at, ' ')); at++)
                 n++;
         return n;
@@ -732,14 +784,14 @@ Test(compilers, a_zygote_that_is_killed_leaves_nothing, .timeout = 60)
         world_init_compiling(&world);
         world_configure(&world, "models: [lenet, mlp]\n");
         world_start(&world);
-        for (uint32_t i = 0; i < 500 && count_children(&world) < 2; i++)
+        for (uint32_t i = 0; i < 3000 && count_children(&world) < 2; i++)
                 world_pause_us(10000);
         zygote = find_child(&world, "sl-zygote");
         if (!zygote)
                 cr_skip_test("/proc does not list children");
         cr_assert_eq(count_children(&world), 2, "the zygote, and a child that waits");
         cr_assert_eq(kill(zygote, SIGKILL), 0);
-        for (uint32_t i = 0; i < 500 && count_children(&world); i++)
+        for (uint32_t i = 0; i < 3000 && count_children(&world); i++)
                 world_pause_us(10000);
         cr_expect_eq(count_children(&world), 0);
         world_stop(&world);
@@ -769,6 +821,84 @@ Test(compilers, a_zygote_that_is_killed_or_stopped_costs_no_load, .timeout = 60)
                 cr_assert(wait_for_replacements(&world, round + 1), "%s", world_log(&world));
         }
         cr_expect_eq(world_count_log(&world, "event=model-not-replaced"), 0, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Return: one of two, if one waits to be asked, with a child, and both stand still now; 0 otherwise. */
+static pid_t stop_zygotes(const struct world *world)
+{
+        char text[256], path[64], name[32];
+        pid_t stopped = 0;
+        uint32_t n = 0;
+
+        world_read_children(world->pid, text, sizeof(text));
+        for (char *next = text; *next; next += strspn(next, " ")) {
+                pid_t pid = (pid_t)strtol(next, &next, 10);
+
+                snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+                read_text(path, name, sizeof(name));
+                if (strncmp(name, "sl-zygote", 9) == 0 && kill(pid, SIGSTOP) == 0) {
+                        stopped = pid;
+                        n++;
+                }
+        }
+        return n == 2 ? stopped : 0;
+}
+
+/* Whoever lists models while @n replacements come about. Return: what the list took that was asked for when @zygote, which stands
+ * still, was given up, 0: none was; UINT64_MAX: it was not. */
+static uint64_t list_until(struct world *world, uint32_t n, pid_t zygote)
+{
+        uint64_t begun_ns = starling_clock_ns(), took_ns = 0, before_ns;
+
+        do {
+                struct starling_model_entry entries[8];
+                bool stands = kill(zygote, 0) == 0;
+
+                before_ns = starling_clock_ns();
+                struct starling_client *client = world_connect(world, STARLING_ROLE_READER);
+
+                cr_assert_gt(starling_model_list(client, entries, 8), 0);
+                starling_close(client);
+                if (stands && kill(zygote, 0) < 0)
+                        took_ns = starling_clock_ns() - before_ns;
+                world_pause_us(1000);
+        } while (world_count_log(world, "event=model-replaced model=mlp") < n && before_ns - begun_ns < 60000000000ull);
+        return kill(zygote, 0) < 0 ? took_ns : UINT64_MAX;
+}
+
+#define FORK_NS 500000000ull /* so long a fork is waited for (process/zygote.c) */
+
+/* A compiler that is to be forked by what stands still is waited for, but by nobody who asks something else: what is asked for
+ * meanwhile would be answered when that is given up, each time. A machine that others use may delay a list as well, but not each.
+ */
+Test(compilers, while_a_fork_is_waited_for_others_are_answered, .timeout = 120)
+{
+        struct world world;
+        char command[512], yaml[64];
+        uint64_t least_ns = UINT64_MAX;
+
+        world_init_compiling(&world);
+        world_remove_model(&world, "mlp");
+        snprintf(command, sizeof(command), "cp -rL " DIGITS "/models/mlp %s/", world.repository);
+        cr_assert_eq(system(command), 0);
+        world_configure(&world, "models: [lenet, mlp]\n");
+        world_start(&world);
+        for (uint32_t round = 0; round < 6 && least_ns > FORK_NS / 5 * 4; round++) {
+                for (uint32_t i = 0; i < 1000 && count_children(&world) < 2; i++)
+                        world_pause_us(10000);
+                pid_t stopped = stop_zygotes(&world);
+                snprintf(yaml, sizeof(yaml), "batch_max: %u\n", 1 + round);
+                world_add_model_config(&world, "mlp", yaml);
+                kill(world.pid, SIGHUP);
+                uint64_t took_ns = list_until(&world, round + 1, stopped ? stopped : getpid());
+
+                least_ns = took_ns < least_ns ? took_ns : least_ns;
+        }
+        if (least_ns == UINT64_MAX)
+                cr_skip_test("no zygote has waited, or /proc does not list children");
+        cr_expect_leq(least_ns, FORK_NS / 5 * 4, "each time a list has waited as long as a fork: %" PRIu64 " ns", least_ns);
         world_stop(&world);
         world_free(&world);
 }

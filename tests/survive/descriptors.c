@@ -63,7 +63,7 @@ static int pass_lingering(int socket, const struct sl_message *message)
 
         if (r < 0)
                 return r;
-        r = lingering_send(socket, message, sizeof(*message), fds, LINGERING_MAX);
+        r = lingering_send(socket, message, SL_MESSAGE_BYTES, fds, LINGERING_MAX);
         lingering_close(fds, LINGERING_MAX);
         return r;
 }
@@ -162,7 +162,7 @@ static int come_back(const struct world *world)
 static bool is_ejected(int socket, const int *fds, uint32_t n_fds)
 {
         struct sl_message region = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer;
-        int sent = lingering_send(socket, &region, sizeof(region), fds, n_fds), more[SL_MESSAGE_FDS_MAX];
+        int sent = lingering_send(socket, &region, SL_MESSAGE_BYTES, fds, n_fds), more[SL_MESSAGE_FDS_MAX];
         uint32_t n_more = 0;
 
         lingering_close(fds, n_fds);
@@ -227,7 +227,7 @@ Test(descriptors, more_of_them_than_were_announced_end_the_connection, .timeout 
                 start(&world, old_kernel);
                 before = world_footprint(&world);
                 cr_expect_eq(users_try(CLIENT_UID, hand_back_too_much, &world), HELD);
-                cr_expect_geq(world_count_log(&world, "descriptors that nobody asked for"), 2, "%s", world_log(&world));
+                cr_expect_geq(world_count_log(&world, "descriptors that were not asked for"), 2, "%s", world_log(&world));
                 expect_service(&world);
                 world_expect_footprint(&world, &before);
                 world_stop(&world);

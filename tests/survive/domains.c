@@ -137,6 +137,7 @@ Test(domains, a_model_of_another_domain_is_served_as_onnx_runtime_computes_it, .
                 return;
         }
         world_init(&world);
+        world_keep(&world, "");
         for (uint32_t i = 0; i < cases.n; i++)
                 add_case(&world, cases.names[i]);
         world_start(&world);
@@ -187,6 +188,7 @@ Test(domains, a_version_that_nobody_can_compute_replaces_none_that_serves_and_is
 
         find_cases(&cases);
         world_init(&world);
+        world_keep(&world, "");
         for (uint32_t i = 0; i < cases.n; i++)
                 add_case(&world, cases.names[i]);
         world_start(&world);

@@ -40,7 +40,7 @@ static int die(const char *what, int status)
 static int prepare(struct doomed *doomed, const char *socket)
 {
         struct starling_options options = {
-                .runtime = socket, .queue_pairs = QUEUES, .arena_bytes = 2 << 20, .timeout_ns = 10000000000ull};
+                .runtime = socket, .queue_pairs = QUEUES, .arena_bytes = 2 << 20, .timeout_ns = 60000000000ull};
         int r = starling_connect(&options, &doomed->client, NULL);
 
         for (uint32_t q = 0; q < QUEUES && r == 0; q++)

@@ -20,6 +20,7 @@ static struct starling_client *admin;
 static void set_up(void)
 {
         world_init(&world);
+        world_keep(&world, "mlp");
         world_configure(&world, "threads: {inline_us: 0}\n");
 }
 
@@ -69,7 +70,7 @@ static void unload(const char *name)
         struct starling_error error = {""};
 
         cr_assert_eq(starling_admin_unload(admin, name, &error), 0, "%s", error.text);
-        for (int i = 0; i < 20000 && workers_of(name)[0]; i++)
+        for (int i = 0; i < 60000 && workers_of(name)[0]; i++)
                 world_pause_us(1000);
         cr_assert_str_eq(workers_of(name), "");
 }

@@ -25,7 +25,7 @@
 #define SAMPLES 20u
 #define VALUES  (SAMPLES * DIGITS_OUT)
 #define FLYING  10u
-#define BACK_NS (20 * SL_NS_PER_SECOND)
+#define BACK_NS (60 * SL_NS_PER_SECOND)
 
 static const char *const rules[] = {"mean", "weighted_mean", "maximum", "majority_vote", "geometric_mean"};
 static const float weights[MEMBERS] = {0.5f, 0.3f, 0.2f};
@@ -74,6 +74,7 @@ static uint64_t combinations(void)
 static void set_up(void)
 {
         world_init(&world);
+        world_keep(&world, "");
         cr_assert(digits_read(&data, "lenet"));
 }
 

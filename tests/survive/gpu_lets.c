@@ -22,6 +22,7 @@ static struct gpu_traffic traffic;
 static void set_up(void)
 {
         world_init(&world);
+        world_keep(&world, "lenet");
         cr_assert(digits_read(&data, "lenet"));
         gpu_use_fake(&world);
         setenv("FAKE_CUDA_DEVICES", "2", 1);

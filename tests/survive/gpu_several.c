@@ -25,6 +25,7 @@ static struct gpu_traffic traffic;
 static void set_up(void)
 {
         world_init(&world);
+        world_keep(&world, "lenet");
         cr_assert(digits_read(&data, "lenet"));
         gpu_use_fake(&world);
         setenv("FAKE_CUDA_DEVICES", "2", 1);
@@ -106,21 +107,17 @@ Test(gpu_several, that_are_all_leave_out_what_cannot_be_used)
         gpu_traffic_leave(&traffic);
 }
 
-/* Nor for its turn to compile. */
+/* Nor for its turn to compile. The one that says nothing is given up after ten times its hang_ms, long after this test. */
 Test(gpu_several, of_which_one_says_nothing_hold_up_no_load_of_others)
 {
-        uint64_t begun_ns = sl_clock_ns();
-
         setenv("FAKE_CUDA_ONLY", "1", 1);
         setenv("FAKE_CUDA_MUTE", "1", 1);
         world_configure(&world, "compile: {jobs: 1}\n");
-        world_copy_model(&world, "lenet", "a", "device: gpu:1\nbatch_max: 4\nhang_ms: 1500\n");
+        world_copy_model(&world, "lenet", "a", "device: gpu:1\nbatch_max: 4\nhang_ms: 60000\n");
         world_copy_model(&world, "lenet", "b", "batch_max: 4\n");
         world_launch(&world);
         world_expect_log(&world, "event=model-ready model=b");
-        cr_expect_lt(sl_clock_ns() - begun_ns, 12 * SL_NS_PER_SECOND, "it waited for a");
         cr_expect_eq(world_count_log(&world, "event=model-failed model=a"), 0, "%s", world_log(&world));
-        world_expect_log(&world, "event=ready failed_models=1");
         world_stop(&world);
         unsetenv("FAKE_CUDA_ONLY");
         unsetenv("FAKE_CUDA_MUTE");
@@ -145,13 +142,13 @@ Test(gpu_several, of_which_one_says_nothing_serve_on_the_others)
 
         setenv("FAKE_CUDA_ONLY", "1", 1);
         setenv("FAKE_CUDA_MUTE", "1", 1);
-        world_copy_model(&world, "lenet", "a", "device: gpu:*\nbatch_max: 4\nhang_ms: 200\n");
-        world_copy_model(&world, "lenet", "b", "device: gpu:1\nbatch_max: 4\nhang_ms: 200\n");
+        world_copy_model(&world, "lenet", "a", "device: gpu:*\nbatch_max: 4\nhang_ms: 500\n");
+        world_copy_model(&world, "lenet", "b", "device: gpu:1\nbatch_max: 4\nhang_ms: 500\n");
         world_launch(&world);
         world_expect_log(&world, "event=ready failed_models=1");
         cr_expect_eq(world_count_log(&world, "event=gpu-left-out model=a"), 1, "%s", world_log(&world));
         cr_expect_eq(world_count_log(&world, "event=model-failed model=b"), 1, "%s", world_log(&world));
-        cr_expect_eq(world_count_log(&world, "gpu:1: its process has not said for 2.0 s whether it can be used (hang_ms)"), 2, "%s",
+        cr_expect_eq(world_count_log(&world, "gpu:1: its process has not said for 5.0 s whether it can be used (hang_ms)"), 2, "%s",
                 world_log(&world));
         gpu_traffic_enter(&traffic, &world, &data);
         model = gpu_traffic_open(&traffic, "a");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An honest client that works all the time in a thread of its own, and checks everything: each request is accepted, completes once,
- * with status 0, and its predictions are right to 1e-5. What others suffer must not show here.
+ * An honest client that works in a thread of its own, with pauses unless the test waits for it, and checks everything: each request
+ * is accepted, completes once, with status 0, and its predictions are right to 1e-5. What others suffer must not show here.
  *
  * The thread never fails the test itself: the first thing that is wrong is kept as a text, and honest_stop() fails.
  */
@@ -21,7 +21,7 @@ struct honest *honest_start_copy(const struct world *world, const char *model, c
 uint64_t honest_done(const struct honest *honest);
 
 /* Waits for @n more requests; fails after 60 s. */
-void honest_expect_progress(const struct honest *honest, uint64_t n);
+void honest_expect_progress(struct honest *honest, uint64_t n);
 
 /* Ends and frees; fails when anything was wrong, or nothing was done: honest_expect_progress() first, as it does not wait. */
 void honest_stop(struct honest *honest);

@@ -74,7 +74,7 @@ static void expect_gone(pid_t pid, const char *name, struct world *world)
 /* Two attackers with different seeds at once; the honest client works and checks meanwhile, and after. */
 static void withstand(const char *name, const char *cause)
 {
-        uint32_t ms = world_rounds("STARLING_ATTACK_MS", WORLD_SLOW ? 30000 : 4000);
+        uint32_t ms = world_rounds("STARLING_ATTACK_MS", WORLD_SLOW ? 20000 : 2000);
         struct footprint before;
         struct honest *honest;
         struct world world;

@@ -385,8 +385,10 @@ static struct sl_message some_message(struct hostile *h)
         message.type = digits_random(&h->seed, 3) ? SL_MESSAGE_HELLO : digits_random(&h->seed, 13);
         if (message.type != SL_MESSAGE_HELLO)
                 message.region.bytes = any(h);
-        spoil(h, (char *)&message + 8, sizeof(message) - 8);
+        spoil(h, (char *)&message + 8, SL_MESSAGE_BYTES - 8);
         memset(message.text, 'x', sizeof(message.text));
+        if (digits_random(&h->seed, 3) == 0) /* a name of any length, sometimes without an end */
+                memset(message.model, 1 + (int)digits_random(&h->seed, 255), 1 + digits_random(&h->seed, sizeof(message.model)));
         return message;
 }
 
@@ -402,7 +404,7 @@ static void send_garbage(struct hostile *h, int socket)
         }
         if (digits_random(&h->seed, 2))
                 message->magic = SL_WIRE_MAGIC;
-        send(socket, bytes, digits_random(&h->seed, 2) ? sizeof(*message) : digits_random(&h->seed, sizeof(bytes)),
+        send(socket, bytes, digits_random(&h->seed, 2) ? SL_MESSAGE_BYTES : digits_random(&h->seed, sizeof(bytes)),
                 MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

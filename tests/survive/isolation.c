@@ -98,7 +98,7 @@ static int ask_as(const struct world *world, enum sl_role role, uint32_t type, c
         int socket = raw_dial(world->socket_path), fds[SL_MESSAGE_FDS_MAX];
         uint32_t n_fds = 0;
 
-        snprintf(question.admin.model, sizeof(question.admin.model), "%s", model);
+        snprintf(question.model, sizeof(question.model), "%s", model);
         if (raw_ask(socket, &hello, NULL, 0, &answer, fds, &n_fds) < 0)
                 return crossed("attach: %s", answer.text);
         while (n_fds > 0)

@@ -100,7 +100,7 @@ static void drain(struct client *client, const struct digits_data *data)
                 struct lane *lane = &client->lanes[q];
 
                 while (lane->n_flying) {
-                        int n = starling_wait(lane->queue, completions, IDS, 20000000000ull);
+                        int n = starling_wait(lane->queue, completions, IDS, 60000000000ull);
 
                         cr_assert_gt(n, 0, "%u requests have no completion: %s", lane->n_flying, starling_strerror(n));
                         for (int i = 0; i < n; i++)

@@ -24,6 +24,7 @@ static struct starling_client *admin;
 static void set_up(void)
 {
         world_init_compiling(&world);
+        world_keep(&world, "");
         world_configure(&world, "threads: {inline_us: 0}\nlog_level: debug\n");
 }
 
@@ -66,13 +67,13 @@ static uint64_t bytes_of(const char *use)
 
 static void expect_bytes(const char *use, uint64_t wanted)
 {
-        for (uint32_t i = 0; i < 20000 && bytes_of(use) != wanted; i++)
+        for (uint32_t i = 0; i < 60000 && bytes_of(use) != wanted; i++)
                 world_pause_us(1000);
         cr_expect_eq(bytes_of(use), wanted, "%s: %llu bytes, wanted %llu", use, (unsigned long long)bytes_of(use),
                 (unsigned long long)wanted);
 }
 
-#define COPIES 8u /* as find_word() has it */
+#define COPIES 8u /* as find_decision() has it */
 
 static const char *name_of(uint32_t copy)
 {
@@ -164,37 +165,54 @@ static uint64_t count_merged(void)
         return merged;
 }
 
-/* What is said of all copies; those that came first may have been merged, or not, before. */
-static const char *find_word(const char *event)
+/* What was said last of all copies; those that came first may have been merged, or not, before. NULL: nothing yet. */
+static const char *find_decision(void)
 {
-        for (const char *at = world_log(&world); (at = strstr(at, event)); at++) {
-                const char *all = strstr(at, " models=8 "), *end = strchr(at, '\n');
+        const char *last = NULL;
 
-                if (all && end && all < end)
-                        return at;
+        for (const char *at = world_log(&world); (at = strstr(at, "event=bundle-")); at++) {
+                const char *all = strstr(at, " models=8 "), *end = strchr(at, '\n');
+                bool is_decision = strncmp(at, "event=bundle-merged ", 20) == 0 || strncmp(at, "event=bundle-not-merged ", 24) == 0;
+
+                if (is_decision && all && end && all < end)
+                        last = at;
         }
-        return NULL;
+        return last;
+}
+
+static bool is_refused(const char *decision)
+{
+        return strncmp(decision, "event=bundle-not-merged ", 24) == 0;
+}
+
+/* No warning of Criterion's: with one, a program ends with status 1 although each of its tests has passed. */
+static void tell_not_merged(void)
+{
+        const char *line = find_decision();
+
+        fprintf(stderr, "[SKIP] not merged here: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
 /* Until the runtime has measured whether it pays. */
 static bool ask_until_decided(struct crowd *crowd)
 {
-        while (!find_word("event=bundle-merged ") && !find_word("event=bundle-not-merged "))
+        while (!find_decision())
                 crowd_ask(crowd);
-        return find_word("event=bundle-merged ");
+        return !is_refused(find_decision());
 }
 
-/* Until they compute together; false: that does not pay here. */
+/* Until they compute together; false: that does not pay here, or could not be measured this time. */
 static bool ask_until_merged(struct crowd *crowd)
 {
         uint64_t before = count_merged();
 
-        if (!ask_until_decided(crowd)) {
-                cr_log_warn("not merged here: %s", find_word("event=bundle-not-merged "));
-                return false;
-        }
-        for (uint32_t i = 0; i < 20000 && count_merged() <= before; i++)
+        for (uint32_t i = 0; i < 20000 && count_merged() <= before; i++) {
+                if (!ask_until_decided(crowd)) {
+                        tell_not_merged();
+                        return false;
+                }
                 crowd_ask(crowd);
+        }
         cr_assert_gt(count_merged(), before, "%s", world_log(&world));
         return true;
 }
@@ -460,14 +478,14 @@ Test(merged, an_index_out_of_bounds_ends_its_own_request_alone)
                 add_table(i);
         start();
         readers_init(&readers);
-        while (!find_word("event=bundle-merged ") && !find_word("event=bundle-not-merged "))
+        while (!find_decision())
                 readers_ask(&readers, COPIES);
-        if (find_word("event=bundle-merged ")) {
+        if (!is_refused(find_decision())) {
                 for (uint32_t i = 0; i < 20000 && !count_merged(); i++)
                         readers_ask(&readers, COPIES);
                 cr_expect_gt(count_merged(), 0, "%s", world_log(&world));
         } else {
-                cr_log_warn("not merged here: %s", find_word("event=bundle-not-merged "));
+                tell_not_merged();
         }
         for (uint32_t i = 0; i < 100; i++)
                 readers_ask(&readers, i % COPIES);

@@ -209,6 +209,7 @@ Test(overload, clients_of_a_crowd_sleep_and_each_gets_answers_and_who_is_alone_s
                 cr_skip_test("it needs two CPUs");
         cr_assert(digits_read(&data, "lenet"));
         world_init(&world);
+        world_keep(&world, "lenet");
         world_start(&world);
         for (uint32_t i = 0; i < CLIENTS; i++)
                 join(&members[i], &world, &data);
@@ -248,6 +249,7 @@ Test(overload, clients_that_poll_in_a_row_give_their_cores_away_and_each_gets_an
                 cr_skip_test("it needs two CPUs");
         cr_assert(digits_read(&data, "lenet"));
         world_init(&world);
+        world_keep(&world, "lenet");
         world_start(&world);
         for (uint32_t i = 0; i < CLIENTS; i++)
                 join(&members[i], &world, &data);

@@ -3,6 +3,7 @@
  * What `starling postmortem` tells of a runtime that was killed in the middle, that lives, and of files that are none of its.
  */
 #include "digits.h"
+#include "freeze.h"
 #include "stats.h"
 #include "world.h"
 
@@ -108,12 +109,6 @@ static struct starling_request whole(struct requester *r)
         return request;
 }
 
-/* The worker's thread of the runtime, which stops: what it has stays with it. */
-static void freeze(void)
-{
-        cr_assert_eq(kill(world.pid, SIGSTOP), 0);
-}
-
 static bool is_in_flight(const char *stage)
 {
         json_t *root = read_json("--last 0"), *entry = json_array_get(json_object_get(root, "in_flight"), 0);
@@ -130,18 +125,14 @@ static void catch_in_flight(struct requester *r)
 
         for (;;) {
                 struct starling_request request = whole(r);
-                int status;
 
                 cr_assert_eq(starling_submit(r->queue, &request, NULL), 0);
                 world_pause_us(200);
-                freeze();
+                cr_assert(freeze(world.pid));
                 if (is_in_flight("given"))
                         return;
                 kill(world.pid, SIGCONT);
-                do
-                        status = starling_wait(r->queue, &done, 1, 1000000000ull);
-                while (status == 0);
-                cr_assert_eq(status, 1);
+                cr_assert_eq(starling_wait(r->queue, &done, 1, STARLING_FOREVER), 1);
         }
 }
 
@@ -314,11 +305,13 @@ static void scribble(off_t offset, const void *bytes, size_t n)
 Test(postmortem, a_file_that_is_cut_off_foreign_or_of_another_version_is_refused_with_one_line)
 {
         const uint32_t version = 1;
+        char wanted[64];
 
         world_kill(&world);
         copy_page();
         scribble(offsetof(struct sl_stats_header, version), &version, sizeof(version));
-        expect_refused(1, "has version 1, wants 2");
+        snprintf(wanted, sizeof(wanted), "has version 1, wants %u", SL_STATS_VERSION);
+        expect_refused(1, wanted);
         copy_page();
         cr_assert_eq(truncate(path, 65536), 0);
         expect_refused(1, "is damaged: section");

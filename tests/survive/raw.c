@@ -15,7 +15,7 @@
 int raw_dial(const char *socket_path)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        struct timeval limit = {.tv_sec = 20};
+        struct timeval limit = {.tv_sec = 60};
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
         if (fd < 0)

@@ -111,6 +111,7 @@ static void add_loop(void)
 static void set_up(void)
 {
         world_init(&world);
+        world_keep(&world, "");
         add_gather();
         add_nonzero_as("nonzero");
         add_fake_nonzero();

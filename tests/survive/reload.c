@@ -42,10 +42,16 @@ static void add_file(const char *version, const char *name)
         cr_assert_eq(system(command), 0);
 }
 
-static void start(void)
+static void start_with_all(void)
 {
         world_start(&world);
         admin = world_connect(&world, STARLING_ROLE_ADMIN);
+}
+
+static void start(void)
+{
+        world_keep(&world, "mlp");
+        start_with_all();
 }
 
 static bool is_ready(const char *name)
@@ -328,30 +334,37 @@ Test(reload, a_model_that_is_not_supported_is_counted_and_says_why_when_it_is_op
         }
 }
 
-/* They have no versions, which costs nothing. */
-static void add_empty_models(uint32_t n)
+/* Links to a file of which nothing is read, as nobody asks for them. */
+static void add_unread_models(uint32_t n)
 {
-        for (uint32_t i = 0; i < n; i++) {
-                char path[192];
+        char path[192], name[192];
+        FILE *file;
 
-                snprintf(path, sizeof(path), "%s/empty-%03u", world.repository, i);
-                cr_assert_eq(mkdir(path, 0755), 0);
+        snprintf(path, sizeof(path), "%s/unread-0000.onnx", world.repository);
+        file = fopen(path, "w");
+        cr_assert_not_null(file);
+        fclose(file);
+        for (uint32_t i = 1; i < n; i++) {
+                snprintf(name, sizeof(name), "%s/unread-%04u.onnx", world.repository, i);
+                cr_assert_eq(link(path, name), 0);
         }
 }
 
-/* densenet, 255 that are empty; the others, four networks and their ensemble among them, come too late. */
+/* All in the order of their names, but the ensemble, which is the last. */
 Test(reload, names_beyond_those_that_a_runtime_has_are_counted_and_named)
 {
-        add_empty_models(300);
-        start();
-        world_expect_log(&world, "event=ready failed_models=305");
-        world_expect_log(&world, "event=models-left-out models=50 limit=256 ");
-        world_expect_log(&world, "names=\"empty-255, empty-256, ");
-        cr_expect_not_null(strstr(world_log(&world), ", lenet, mlp, mobilenet, resnet, digits\""), "%s", world_log(&world));
-        cr_expect(is_ready("densenet"));
+        add_unread_models(4140);
+        world_configure(&world, "model_defaults: {load: on_request}\n");
+        start_with_all();
+        world_expect_log(&world, "event=ready failed_models=50");
+        world_expect_log(&world, "event=models-left-out models=50 limit=4096 ");
+        world_expect_log(&world, "names=\"unread-4091, unread-4092, ");
+        cr_expect_not_null(strstr(world_log(&world), ", unread-4139, digits\""), "%s", world_log(&world));
+        cr_expect_eq(starling_model_list(admin, NULL, 0), 4096);
         kill(world.pid, SIGHUP);
         cr_assert_eq(starling_admin_reload(admin, "densenet", NULL), 0);
-        cr_expect_eq(world_count_log(&world, "event=models-left-out models=50 limit=256 "), 2, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=models-left-out models=50 limit=4096 "), 2, "%s", world_log(&world));
+        cr_expect(is_ready("densenet"));
 }
 
 /* ---- repositories of other layouts ---- */
@@ -428,13 +441,13 @@ Test(reload, acts_on_repositories_of_every_layout_alike)
 /* ---- sizes that no load tries ---- */
 
 /* y [2, 2] = x [2, M, 3] as rows of 77 times 3, by a matrix of so many rows. */
-static struct builder *of_rows_of_77(int64_t rows)
+static struct builder *of_rows_of(int64_t size)
 {
         struct builder *b = builder_new(13);
 
         builder_input(b, "x", STARLING_F32, DIMS(2, -2, 3));
-        builder_ints(b, "shape", DIMS(2), (int64_t[]){-1, 231});
-        builder_random(b, "w", DIMS(rows, 2));
+        builder_ints(b, "shape", DIMS(2), (int64_t[]){-1, 3 * size});
+        builder_random(b, "w", DIMS(3 * size, 2));
         builder_node(b, "Reshape", "x,shape", "rows");
         builder_node(b, "MatMul", "rows,w", "y");
         builder_declare_output(b, "y", STARLING_F32, DIMS(2, 2));
@@ -465,16 +478,16 @@ Test(reload, a_version_that_takes_none_of_the_sizes_asked_for_is_refused)
 {
         struct starling_error error = {""};
 
-        add_version("rows", "1", of_rows_of_77(231));
+        add_version("rows", "1", of_rows_of(77));
         start();
         cr_assert_eq(infer_77(), 0);
-        add_version("rows", "2", of_rows_of_77(230));
+        add_version("rows", "2", of_rows_of(79));
         cr_expect_eq(starling_admin_reload(admin, "rows", &error), -EIO, "%s", error.text);
         cr_expect_not_null(
                 strstr(error.text, "none of the sizes that are tried suits it, nor those that are prepared or were asked for: "),
                 "%s", error.text);
         cr_expect_eq(infer_77(), 0);
-        add_version("rows", "3", of_rows_of_77(231));
+        add_version("rows", "3", of_rows_of(77));
         cr_expect_eq(starling_admin_reload(admin, "rows", &error), 0, "%s", error.text);
         cr_expect_eq(infer_77(), 0);
 }

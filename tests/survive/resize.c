@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define MODEL     "lenet"
-#define WAIT_MS   20000u
+#define WAIT_MS   60000u
 #define SLOTS_MAX 64u
 
 static struct world world;

@@ -44,7 +44,8 @@ static void ask(struct starling_client *client, struct starling_queue *queue, co
         starling_free(client, input.data);
 }
 
-static struct starling_client *connect_to(const struct world *world, struct digits_data *ret_data, struct starling_queue **ret_queue)
+static struct starling_client *connect_to(
+        const struct world *world, struct digits_data *ret_data, struct starling_queue **ret_queue)
 {
         struct starling_client *client = world_connect(world, STARLING_ROLE_CLIENT);
 
@@ -120,6 +121,7 @@ Test(rules, an_ensemble_answers_what_its_rule_makes_of_its_members_answers)
         struct world world;
 
         world_init(&world);
+        world_keep(&world, "lenet resnet mlp");
         for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
                 char yaml[256];
 
@@ -143,6 +145,34 @@ Test(rules, an_ensemble_answers_what_its_rule_makes_of_its_members_answers)
         leave(&world, client, &data);
 }
 
+/* Of each digit the member with the weight says it; the others have 0. */
+Test(rules, weights_for_each_class_are_of_that_class_alone)
+{
+        static const char yaml[] = "ensemble:\n  members: [lenet, resnet, mlp]\n  rule: weighted_mean\n  weights:\n"
+                                   "    - 1,0,0,1,0,0,1,0,0,2\n    - 0,1,0,0,1,0,0,1,0,1\n    - 0,0,3,0,0,1,0,0,1,1\n";
+        struct starling_client *client;
+        struct starling_queue *queue;
+        predictions members[MEMBERS], got[1];
+        struct digits_data data;
+        struct world world;
+
+        world_init(&world);
+        world_keep(&world, "lenet resnet mlp");
+        world_add_model_config(&world, "picked", yaml);
+        world_start(&world);
+        client = connect_to(&world, &data, &queue);
+        for (uint32_t m = 0; m < MEMBERS; m++)
+                ask(client, queue, &data, names[m], 1, &members[m]);
+        ask(client, queue, &data, "picked", 1, got);
+        for (uint32_t i = 0; i < VALUES; i++) {
+                uint32_t class = i % DIGITS_OUT;
+                float wanted = class < 9 ? members[class % MEMBERS][i] : (2 * members[0][i] + members[1][i] + members[2][i]) / 4;
+
+                cr_assert(fabsf(got[0][i] - wanted) <= 1e-5f, "element %u: %g, not %g", i, (double)got[0][i], (double)wanted);
+        }
+        leave(&world, client, &data);
+}
+
 static void expect_share(const char *name, const predictions *got, const predictions *of, float share)
 {
         for (uint32_t i = 0; i < VALUES; i++)
@@ -161,6 +191,7 @@ Test(rules, an_ensemble_of_36_alike_answers_what_one_of_them_does)
         struct world world;
 
         world_init(&world);
+        world_keep(&world, "lenet");
         for (int i = 1; i < 36; i++) {
                 snprintf(name, sizeof(name), "lenet%d", i);
                 world_copy_model(&world, "lenet", name, "instances: 1\n");
@@ -185,6 +216,7 @@ Test(rules, fake_predictions_are_zeros_that_are_combined_as_any)
         struct world world;
 
         world_init(&world);
+        world_keep(&world, "lenet");
         world_copy_model(&world, "resnet", "zeros", "predictions: fake\n");
         world_copy_model(&world, "resnet", "apart", "predictions: fake\nisolation: process\n");
         world_add_model_config(&world, "half", "ensemble:\n  members: [lenet, zeros]\n  rule: mean\n");

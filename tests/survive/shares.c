@@ -67,7 +67,7 @@ static bool grow_until_refused(struct starling_client *client)
 static struct starling_client *connect_small(const struct world *world)
 {
         const struct starling_options options = {
-                .runtime = world->socket_path, .arena_bytes = 1 << 20, .timeout_ns = 20000000000ull};
+                .runtime = world->socket_path, .arena_bytes = 1 << 20, .timeout_ns = 60000000000ull};
         struct starling_client *client = NULL;
 
         return starling_connect(&options, &client, NULL) == 0 ? client : NULL;
@@ -178,7 +178,7 @@ static bool open_greedy(const struct world *world, struct greedy *greedy)
                 .queue_depth = GREEDY_DEPTH,
                 .tensors_per_request = 2,
                 .arena_bytes = 1 << 20,
-                .timeout_ns = 20000000000ull};
+                .timeout_ns = 60000000000ull};
         struct starling_client *client;
 
         return starling_connect(&options, &client, NULL) == 0 && starling_queue_open(client, &greedy->queue, NULL) == 0 &&
@@ -282,7 +282,7 @@ struct sizes {
 
 static bool open_sizes(const struct world *world, uint32_t most, struct sizes *sizes)
 {
-        struct starling_options options = {.runtime = world->socket_path, .timeout_ns = 20000000000ull};
+        struct starling_options options = {.runtime = world->socket_path, .timeout_ns = 60000000000ull};
         struct starling_client *client;
 
         return starling_connect(&options, &client, NULL) == 0 && starling_queue_open(client, &sizes->queue, NULL) == 0 &&
@@ -396,20 +396,29 @@ static bool runs(pid_t pid)
         return waitpid(pid, NULL, WNOHANG) == 0;
 }
 
+/* @more: further configuration. */
+static void start_open_model(struct world *world, const char *more)
+{
+        char config[320];
+
+        world_init(world);
+        add_open_model(world);
+        snprintf(config, sizeof(config),
+                "models: [open]\naccess: {allow: ['*']}\ncache: {directory: %s/cache}\nlimits: {uid: {shapes: 20, log_lines: "
+                "30}}\n%s",
+                world->folder, more);
+        world_configure(world, config);
+        world_start(world);
+}
+
 Test(shares, sizes_without_end_of_one_user_neither_evict_those_of_another_nor_fill_log_and_cache, .timeout = 60)
 {
-        char config[256], cache[80];
+        char cache[80];
         struct world world;
 
         users_need_root();
-        world_init(&world);
-        add_open_model(&world);
+        start_open_model(&world, "model_defaults: {any_size: false}\n");
         snprintf(cache, sizeof(cache), "%s/cache", world.folder);
-        snprintf(config, sizeof(config),
-                "models: [open]\naccess: {allow: ['*']}\ncache: {directory: %s}\nlimits: {uid: {shapes: 20, log_lines: 30}}\n",
-                cache);
-        world_configure(&world, config);
-        world_start(&world);
         pid_t first = users_start(OTHER_UID, go_on_with_own_sizes, &world);
         pid_t greedy = users_start(CLIENT_UID, ask_for_sizes_without_end, &world);
         cr_expect_eq(users_try(STRANGER_UID, come_with_new_sizes, &world), HELD);
@@ -429,6 +438,26 @@ Test(shares, sizes_without_end_of_one_user_neither_evict_those_of_another_nor_fi
         cr_expect_not_null(strstr(run_cache_command(&world, "clear"), "bytes removed from"));
         cr_expect_leq(count_files(cache), 2, "what has been kept since");
         cr_expect(runs(first), "sizes that serve go on without their files");
+        users_end(first);
+        finish(&world);
+}
+
+/* Each answer of others is looked at where they ask. */
+Test(shares, sizes_without_end_of_one_user_hold_nobody_up_where_a_plan_of_any_size_computes_them, .timeout = 60)
+{
+        char cache[80];
+        struct world world;
+
+        users_need_root();
+        start_open_model(&world, "");
+        snprintf(cache, sizeof(cache), "%s/cache", world.folder);
+        pid_t first = users_start(OTHER_UID, go_on_with_own_sizes, &world);
+        pid_t greedy = users_start(CLIENT_UID, ask_for_sizes_without_end, &world);
+        cr_expect_eq(users_try(STRANGER_UID, come_with_new_sizes, &world), HELD);
+        cr_expect(runs(first) && runs(greedy));
+        cr_expect_leq(world_count_log(&world, "model=\"open["), 120);
+        cr_expect_leq(count_files(cache), 80);
+        users_end(greedy);
         users_end(first);
         finish(&world);
 }

@@ -3,6 +3,7 @@
  * A runtime in bad surroundings: a wrong configuration, a system that is full or denies things. Each time there is one clear error
  * or the stated fallback, the exit status says it, and nothing is left.
  */
+#include "freeze.h"
 #include "honest.h"
 #include "stats.h"
 #include "users.h"
@@ -181,6 +182,40 @@ Test(surroundings, a_limit_of_the_process_that_is_too_low_is_named_with_value_an
         }
 }
 
+static void set_largest_file(void *context)
+{
+        const struct rlimit files = {80 << 20, 80 << 20};
+
+        (void)context;
+        setrlimit(RLIMIT_FSIZE, &files);
+}
+
+/* Of what is made later the kernel says so by a signal, too, which would end the runtime. */
+Test(surroundings, what_is_larger_than_a_file_may_be_is_refused_and_others_go_on, .timeout = 60)
+{
+        struct starling_client *client;
+        struct starling_error error;
+        struct honest *honest;
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\nlimits: {client: {arena_bytes: 1 GiB}}\n");
+        world.before_exec = set_largest_file;
+        world_start(&world);
+        honest = honest_start(&world, "lenet");
+        client = world_connect(&world, STARLING_ROLE_CLIENT);
+        errno = 0;
+        cr_expect_null(starling_alloc(client, 128 << 20));
+        starling_alloc_error(client, 128 << 20, -errno, &error);
+        cr_expect_not_null(strstr(error.text, "the runtime refused"), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, strerror(EFBIG)), "%s", error.text);
+        honest_expect_progress(honest, 10);
+        starling_close(client);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
 /* Soft limits are the shell's habit; the hard ones are meant. */
 static void set_soft_limits(void *context)
 {
@@ -283,6 +318,22 @@ Test(surroundings, a_socket_folder_that_cannot_be_written_to_is_named_with_what_
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&world));
         cr_expect_not_null(strstr(world_log(&world), "Permission denied: set socket_dir, $STARLING_SOCKET_DIR or $XDG_RUNTIME_DIR"),
                 "%s", world_log(&world));
+        world_expect_nothing_left(&world, false);
+        world_free(&world);
+}
+
+/* A path of a socket has at most 107 bytes. */
+Test(surroundings, a_socket_folder_whose_name_is_too_long_for_a_socket_is_named, .timeout = 60)
+{
+        struct world world;
+
+        world_init(&world);
+        snprintf(world.config, sizeof(world.config), "name: %s\nsocket_dir: %s/%0100d\nmodel_repositories: [%s]\nmodels: [lenet]\n",
+                world.name, world.folder, 0, world.repository);
+        world_launch(&world);
+        int status = world_wait(&world);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "000\": File name too long"), "%s", world_log(&world));
         world_expect_nothing_left(&world, false);
         world_free(&world);
 }
@@ -425,7 +476,7 @@ Test(surroundings, what_the_host_lacks_of_the_compilers_sandbox_is_named_and_the
 {
         expect_incomplete(deny_landlock, "has the filter of system calls, but not Landlock");
         if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
-                cr_log_warn("this kernel has no Landlock, which is not tried alone");
+                fprintf(stderr, "[SKIP] this kernel has no Landlock, which is not tried alone\n");
         else
                 expect_incomplete(deny_filters, "has Landlock, but not the filter of system calls");
         expect_incomplete(deny_both, "has neither Landlock nor the filter of system calls");
@@ -567,7 +618,7 @@ Test(surroundings, a_runtime_that_is_stopped_for_a_while_keeps_its_clients, .tim
         honest_expect_progress(honest, 10);
         before = world_footprint(&world);
         client = world_connect(&world, STARLING_ROLE_CLIENT);
-        kill(world.pid, SIGSTOP);
+        cr_assert(freeze(world.pid));
         errno = 0;
         cr_expect_null(grow(client));
         cr_expect_eq(errno, ETIMEDOUT, "%s", strerror(errno));

@@ -75,7 +75,7 @@ static void ask(struct requester *r)
                 cr_assert_eq(starling_submit(r->queue, &request, NULL), 0);
         }
         while (n < JOBS) {
-                int got = starling_wait(r->queue, done, JOBS, 20000000000ull);
+                int got = starling_wait(r->queue, done, JOBS, 60000000000ull);
 
                 cr_assert_gt(got, 0);
                 for (int i = 0; i < got; i++)

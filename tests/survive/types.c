@@ -124,6 +124,7 @@ Test(types, each_goes_in_and_out_of_a_plain_model)
         struct scene s = {0};
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         for (size_t i = 0; i < TYPES; i++)
                 add_turning(&s.world, types[i]);
         begin(&s);
@@ -138,6 +139,7 @@ Test(types, each_goes_side_by_side_through_an_ensemble_without_a_rule)
         struct scene s = {0};
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         for (size_t i = 0; i < TYPES; i++) {
                 add_turning(&s.world, types[i]);
                 snprintf(name, sizeof(name), "both-%s", sl_dtype_name(types[i]));
@@ -172,6 +174,7 @@ Test(types, requests_that_are_gathered_get_their_own_rows_of_outputs_of_several_
         struct builder *b = builder_new(13);
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, WIDTH));
         builder_attr_int(b, builder_node(b, "ArgMax", "x", "place"), "axis", 1);
         builder_attr_int(b, builder_node(b, "Cast", "x", "small"), "to", SL_DTYPE_U8);
@@ -230,6 +233,7 @@ Test(types, outputs_that_no_staging_would_hold_are_served)
         struct scene s = {0};
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         add_painter(&s.world, "painter");
         begin(&s);
         cr_assert_eq(starling_model_open(s.client, "painter", &model, NULL), 0, "%s", world_log(&s.world));
@@ -256,6 +260,7 @@ Test(types, a_rule_that_lacks_staging_or_meets_another_type_says_what_it_wants_a
         struct scene s = {0};
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         add_painter(&s.world, "painter");
         add_painter(&s.world, "other-painter");
         add_turning(&s.world, SL_DTYPE_I8);
@@ -323,6 +328,7 @@ Test(types, what_has_no_batch_that_leads_is_one_segment_of_any_size)
         struct scene s = {0};
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         add_state(&s.world);
         begin(&s);
         cr_assert_eq(starling_model_open(s.client, "state", &model, NULL), 0, "%s", world_log(&s.world));
@@ -357,6 +363,7 @@ Test(types, an_ensemble_has_members_without_a_batch_at_the_size_1)
         struct scene s = {0};
 
         world_init(&s.world);
+        world_keep(&s.world, "");
         add_meeting(&s.world, "first");
         add_meeting(&s.world, "second");
         world_add_model_config(&s.world, "mean", "ensemble:\n  members: [first, second]\n  rule: mean\n");

@@ -29,12 +29,12 @@ static void add(const struct world *world, const char *name, struct builder *b)
 }
 
 /* 128 regions of 64 cells of @ratio x @ratio samples: with 2,048 of them some ten minutes, with 4,096 an hour. */
-static void add_regions(const struct world *world, const char *name, int64_t ratio)
+static void add_regions(const struct world *world, const char *name, int64_t channels, int64_t ratio)
 {
         struct builder *b = builder_new(16);
         Onnx__NodeProto *node;
 
-        builder_input(b, "image", 1, DIMS(1, 1, SIDE, SIDE));
+        builder_input(b, "image", 1, DIMS(1, channels, SIDE, SIDE));
         builder_input(b, "regions", 1, DIMS(REGIONS, 4));
         builder_ints(b, "images", DIMS(REGIONS), (int64_t[REGIONS]){0});
         node = builder_node(b, "RoiAlign", "image,regions,images", "y");
@@ -123,6 +123,14 @@ static uint64_t slow_submit(struct slow *slow, uint64_t deadline_ns)
         return id;
 }
 
+/* Until the dispatcher has the request, and then into its first step. */
+static void slow_await_flight(const struct world *world)
+{
+        while (world_footprint(world).in_flight == 0)
+                world_pause_us(1000);
+        world_pause_us(100000);
+}
+
 /* The completion comes when the worker has given the request back, not before. */
 static void slow_expect(struct slow *slow, int32_t status)
 {
@@ -136,8 +144,8 @@ static void slow_expect(struct slow *slow, int32_t status)
 static void start(struct world *world)
 {
         world_init(world);
-        add_regions(world, "regions", 2048);
-        add_regions(world, "weeks", 4096);
+        add_regions(world, "regions", 1, 2048);
+        add_regions(world, "weeks", 32, 4096);
         add_loop(world, "loop");
         world_configure(world, "models: [regions, weeks, loop, lenet]\ngrace_seconds: 1\n");
         world_start(world);
@@ -167,7 +175,7 @@ Test(work, a_deadline_and_a_cancellation_end_a_request_in_the_middle_of_a_step, 
         slow_submit(&slow, starling_clock_ns() + 50000000);
         slow_expect(&slow, -ETIME);
         uint64_t id = slow_submit(&slow, 0);
-        world_pause_us(100000);
+        slow_await_flight(&world);
         starling_cancel(slow.queue, id);
         slow_expect(&slow, -ECANCELED);
         honest = honest_start(&world, "lenet");
@@ -211,7 +219,7 @@ Test(work, a_region_stays_while_a_request_in_flight_names_it_and_goes_when_it_ha
         start(&world);
         slow_open_loop(&slow, &world);
         id = slow_submit(&slow, 0);
-        world_pause_us(100000);
+        slow_await_flight(&world);
         starling_free(slow.client, slow.inputs[0].data);
         starling_free(slow.client, slow.output.data);
         block = starling_alloc(slow.client, 20 << 20);
@@ -237,7 +245,7 @@ Test(work, a_shut_down_ends_what_runs_after_its_grace, .timeout = 60)
         start(&world);
         slow_open_regions(&slow, &world);
         slow_submit(&slow, 0);
-        world_pause_us(100000);
+        slow_await_flight(&world);
         kill(world.pid, SIGTERM);
         slow_expect(&slow, -ECANCELED);
         world_stop(&world);
@@ -425,6 +433,7 @@ Test(work, that_is_the_datas_is_never_the_dispatchers_own, .timeout = 60)
         struct builder *b;
 
         world_init(&world);
+        world_keep(&world, "");
         for (size_t i = 0; i < sizeof(data_models) / sizeof(data_models[0]); i++) {
                 b = builder_new(16);
                 data_models[i].build(b);

@@ -3,6 +3,7 @@
 
 #include "dead_pages.h"
 #include "digits.h"
+#include "hung.h"
 #include "stats.h"
 
 #include <criterion/criterion.h>
@@ -21,7 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES 3000 /* of 10 ms: for what must come, so that a test that would hang fails */
+/* For what must come: less than a test may take, which would say nothing. */
+#define LIMIT_NS (150 * 1000000000ull)
 
 static const char *const networks[] = {"lenet", "resnet", "densenet", "mobilenet", "mlp", "digits"};
 
@@ -91,6 +93,17 @@ void world_init_compiling(struct world *world)
 {
         world_init(world);
         world->compiles = true;
+}
+
+void world_keep(const struct world *world, const char *names)
+{
+        for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+                char path[512];
+
+                join(path, sizeof(path), world->repository, networks[i]);
+                if (!strstr(names, networks[i])) /* none is a part of another's name */
+                        cr_assert_eq(unlink(path), 0, "%s: %s", path, strerror(errno));
+        }
 }
 
 void world_configure(struct world *world, const char *yaml)
@@ -241,12 +254,13 @@ static bool has_ended(const struct world *world)
 
 void world_expect_ready(struct world *world)
 {
-        for (int i = 0; i < 4 * TRIES; i++) {
+        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < LIMIT_NS;) {
                 if (strstr(world_log(world), "event=ready "))
                         return;
                 cr_assert(!has_ended(world), "the runtime ended:\n%s", world_log(world));
                 world_pause_us(5000);
         }
+        hung_describe(world->pid);
         cr_assert_fail("the runtime does not become ready:\n%s", world_log(world));
 }
 
@@ -260,7 +274,7 @@ int world_wait(struct world *world)
 {
         int status = 0;
 
-        for (int i = 0; i < 2 * TRIES; i++) {
+        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < LIMIT_NS;) {
                 pid_t pid = waitpid(world->pid, &status, WNOHANG);
 
                 cr_assert_geq(pid, 0);
@@ -270,12 +284,15 @@ int world_wait(struct world *world)
                 }
                 world_pause_us(10000);
         }
+        hung_describe(world->pid);
         cr_assert_fail("the runtime does not end:\n%s", world_log(world));
         return -1;
 }
 
 void world_stop(struct world *world)
 {
+        if (world->pid == 0) /* which kill() takes for the whole process group */
+                return;
         kill(world->pid, SIGTERM);
         int status = world_wait(world);
         cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status %#x:\n%s", status, world_log(world));
@@ -284,6 +301,8 @@ void world_stop(struct world *world)
 
 void world_kill(struct world *world)
 {
+        if (world->pid == 0)
+                return;
         kill(world->pid, SIGKILL);
         waitpid(world->pid, NULL, 0);
         world->pid = 0;
@@ -302,7 +321,7 @@ static bool orphan_left(void)
 void world_expect_nothing_left(struct world *world, bool crashed)
 {
         char page[128];
-        int tries = 500;
+        int tries = 6000;
 
         snprintf(page, sizeof(page), "/dev/shm/starling.%s", world->name);
         if (!crashed) {
@@ -328,7 +347,7 @@ const char *world_log(struct world *world)
 
 void world_expect_log(struct world *world, const char *wanted)
 {
-        for (int i = 0; i < TRIES; i++) {
+        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < LIMIT_NS;) {
                 if (strstr(world_log(world), wanted))
                         return;
                 world_pause_us(10000);
@@ -358,21 +377,38 @@ static bool read_child(pid_t pid, const char *command, struct world_child *ret_c
         return true;
 }
 
+void world_read_children(pid_t pid, char *ret_text, size_t bytes)
+{
+        char path[64], child[16];
+        size_t used = 0;
+        DIR *tasks;
+
+        ret_text[0] = 0;
+        snprintf(path, sizeof(path), "/proc/%d/task", pid);
+        tasks = opendir(path);
+        for (struct dirent *task; tasks && (task = readdir(tasks));) {
+                snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, task->d_name);
+                FILE *children = task->d_name[0] == '.' ? NULL : fopen(path, "re");
+
+                while (children && fscanf(children, "%15s", child) == 1 && used + strlen(child) + 2 < bytes)
+                        used += (size_t)sprintf(ret_text + used, "%s ", child);
+                if (children)
+                        fclose(children);
+        }
+        if (tasks)
+                closedir(tasks);
+}
+
 uint32_t world_find_children(const struct world *world, const char *command, struct world_child *ret_children, uint32_t max)
 {
         struct world_child child;
-        char path[64];
+        char text[4096];
         uint32_t n = 0;
-        FILE *children;
-        pid_t pid;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
-        children = fopen(path, "r");
-        cr_assert(children);
-        while (fscanf(children, "%d", &pid) == 1)
-                if (read_child(pid, command, &child) && n++ < max)
+        world_read_children(world->pid, text, sizeof(text));
+        for (char *next = text; *next; next += strspn(next, " "))
+                if (read_child((pid_t)strtol(next, &next, 10), command, &child) && n++ < max)
                         ret_children[n - 1] = child;
-        fclose(children);
         return n;
 }
 
@@ -479,7 +515,7 @@ void world_expect_footprint(const struct world *world, const struct footprint *b
         struct footprint now;
         char fds[4096];
 
-        for (int i = 0; i < 2000; i++) {
+        for (int i = 0; i < 6000; i++) {
                 now = world_footprint(world);
                 if (!holds_more(&now, before))
                         return;
@@ -493,7 +529,7 @@ void world_expect_footprint(const struct world *world, const struct footprint *b
 
 struct starling_client *world_connect(const struct world *world, enum starling_role role)
 {
-        struct starling_options options = {.runtime = world->socket_path, .role = role, .timeout_ns = 20000000000ull};
+        struct starling_options options = {.runtime = world->socket_path, .role = role, .timeout_ns = 60000000000ull};
         struct starling_client *client;
         struct starling_error error;
 

@@ -44,6 +44,9 @@ struct world {
 void world_init(struct world *world);
 void world_init_compiling(struct world *world);
 
+/* Of the digits networks these alone are served, separated by spaces: each costs every start a load. Before anything else is there. */
+void world_keep(const struct world *world, const char *names);
+
 /* The runtime will run as @uid: it gets copies of the program and of @model, as it may not be able to read the source tree. */
 void world_move_to_user(struct world *world, uid_t uid, const char *model);
 
@@ -60,7 +63,7 @@ void world_expect_ready(struct world *world);
 /* Waits for the end of the process. Return: its wait status. */
 int world_wait(struct world *world);
 
-/* SIGTERM, exit status 0, nothing left. */
+/* SIGTERM, exit status 0, nothing left. As the next, nothing where it does not run. */
 void world_stop(struct world *world);
 
 /* SIGKILL. */
@@ -72,10 +75,13 @@ void world_free(struct world *world);
 /* No socket (unless @crashed), no stats page (unless @crashed), no child process of the runtime. */
 void world_expect_nothing_left(struct world *world, bool crashed);
 
-/* The log of the process that runs, as a string that the next call overwrites. Waits up to 30 s in the latter. */
+/* The log of the process that runs, as a string that the next call overwrites. The latter waits until it says so. */
 const char *world_log(struct world *world);
 void world_expect_log(struct world *world, const char *text);
 uint32_t world_count_log(struct world *world, const char *text);
+
+/* The children of all threads of a process, those that have ended among them: numbers with a space behind each. */
+void world_read_children(pid_t pid, char *ret_text, size_t bytes);
 
 /* Processes of the runtime that it has started as PROGRAM COMMAND [ARGUMENT]. Return: how many; of more than @max the first. */
 struct world_child {
@@ -90,7 +96,7 @@ struct footprint {
 };
 struct footprint world_footprint(const struct world *world);
 
-/* Waits until the runtime holds no more than @before; fails after 20 s. */
+/* Waits until the runtime holds no more than @before. */
 void world_expect_footprint(const struct world *world, const struct footprint *before);
 
 /* A client of this world; fails the test when it cannot connect. */
@@ -109,7 +115,7 @@ void world_remove_model(const struct world *world, const char *name);
 uint32_t world_rounds(const char *variable, uint32_t normal);
 
 /* Rounds go on for so long; a machine that is slow does fewer of them, and says so, unless @variable asks for a number. */
-#define WORLD_ROUNDS_SECONDS 25
+#define WORLD_ROUNDS_SECONDS 12
 bool world_has_time(const char *variable, uint32_t round, uint64_t begun_ns);
 
 /* Starts an executable with arguments (NULL-terminated). Return: its pid. */

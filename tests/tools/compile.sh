@@ -24,7 +24,7 @@ compiled() {
 # refused PLAN TEXT
 refused() {
         local code=0
-        timeout 20 "$starling" compile "$model" -O tune=off -o "$1" >said 2>&1 || code=$?
+        timeout 120 "$starling" compile "$model" -O tune=off -o "$1" >said 2>&1 || code=$?
         [[ $code -eq 1 && $(<said) == "starling compile: \"$1\"$2" ]] || wrong "-o $1: status $code: $(<said)"
 }
 

@@ -26,7 +26,7 @@ wrong() {
 refused() {
         local text=$1 code=0 said
         shift
-        said=$(timeout 20 "$starling" "$@" 2>&1 >/dev/null) || code=$?
+        said=$(timeout 120 "$starling" "$@" 2>&1 >/dev/null) || code=$?
         said=$(grep -v ' info event=' <<<"$said")
         [[ $code -gt 0 && $code -lt 124 && $said == *"$text"* && $said != *$'\n'* ]] || wrong "$*: status $code: ${said:0:300}"
 }

@@ -40,6 +40,11 @@ figure() {
 run --benches 2000 -o first.yaml >first
 run --benches 2000 -o second.yaml >second
 cmp -s first.yaml second.yaml || wrong "the same seed finds another allocation"
+run --benches 2000 -o - >third.yaml
+cmp -s first.yaml third.yaml && [ ! -e ./- ] || wrong "-o - is not standard output: $(<third.yaml)"
+grep -q '^throughput' err || wrong "-o -: what is said of the answer is not on standard error: $(<err)"
+"$starling" optimize costs.yaml --benches 500 -o - >/dev/full 2>err && wrong "-o - to a full device ends well"
+grep -q '^starling optimize: standard output: ' err || wrong "-o - to a full device: $(<err)"
 "$starling" allocation check first.yaml --costs costs.yaml || wrong "the answer does not pass the check"
 "$starling" allocation show first.yaml --costs costs.yaml >shown
 [ "$(figure throughput first)" = "$(figure throughput shown)" ] || wrong "allocation show computes another throughput"
@@ -51,7 +56,11 @@ run --benches 500 --pin large@gpu1=8 --forbid gpu3 -o pinned.yaml >/dev/null
 grep -q "device: 'gpu1', batches: \[.*, 8\]" pinned.yaml || wrong "the pin is not kept: $(<pinned.yaml)"
 grep -q gpu3 pinned.yaml && wrong "a forbidden device is used: $(<pinned.yaml)"
 
-run --benches 500 --devices 'gpu1*2,cpu' --models small,large --explain >explained
+run --benches 500 --devices 'gpu1*2,cpu' --models small,large --explain -o some.yaml >explained
+grep -q "device: 'gpu1.2'" some.yaml || wrong "two devices alike, and one is not used: $(<some.yaml)"
+"$starling" allocation check some.yaml --costs costs.yaml || wrong "an answer for other devices and fewer models does not pass the check"
+"$starling" allocation show some.yaml --costs costs.yaml >shown
+[ "$(figure throughput explained)" = "$(figure throughput shown)" ] || wrong "allocation show computes another throughput of it"
 grep -q 'busy all the time' explained && grep -q 'one more "gpu1" would bring +' explained && grep -q ' binds' explained ||
         wrong "no explanation: $(<explained)"
 run --benches 500 --objective devices --load 20 >few

@@ -9,6 +9,8 @@ digits=$2
 mkdir -p "$folder/models/mlp/1"
 echo 'trace: {sampling: 1}' >"$folder/traced.yaml"
 cp "$digits/models/mlp/1/model.onnx" "$folder/models/mlp/1"
+mkdir "$folder/models/read"
+printf 'task:\n  variants: [mlp, none]\n  accuracy: [0.9783, 1]\n' >"$folder/models/read/config.yaml"
 
 # full COMMAND...: to a full device
 full() {
@@ -25,7 +27,9 @@ nobody() {
 }
 
 nobody models --name nobody
+nobody models --name nobody --why mlp
 nobody stats nobody
+nobody tasks --name nobody
 nobody load --name nobody mlp
 nobody bench load --name nobody mlp
 nobody bench load --runtime nobody mlp
@@ -45,6 +49,30 @@ for runtime_name in "$name" "$STARLING_SOCKET_DIR/$name.sock"; do
         said=$("$starling" models --name "$runtime_name" --verbose 2>&1) || wrong "models --name $runtime_name --verbose: $said"
         [[ $said == mlp*worker* ]] || wrong "models --name $runtime_name --verbose: $said"
 done
+said=$("$starling" models --name "$name" --why mlp 2>&1) || wrong "models --why: $said"
+[[ $said == "mlp  ready "*"to be served, for "*", by: repository"*"version 1, as it is wanted; "*"waits for  nothing" ]] ||
+        wrong "models --why mlp: $said"
+said=$("$starling" models --name "$name" --why mlp --json 2>&1) || wrong "models --why mlp --json: $said"
+[[ $said == "{"*'"origin": "repository"'*'"awaits": null'*"}" ]] || wrong "models --why mlp --json: $said"
+said=$("$starling" models --name "$name" --why lenet 2>&1) && wrong "models --why of no model: $said"
+[[ $said == 'starling models: no model "lenet" is wanted or served' ]] || wrong "models --why of no model: $said"
+said=$("$starling" stats "$name")
+[[ $said == *$'\nsteps  load 1  serve 1\n'* ]] || wrong "stats without steps: $said"
+full models --name "$name" --why mlp
+said=$("$starling" tasks --name "$name" 2>&1) || wrong "tasks: $said"
+[[ $said == $'read\n  mlp '*"serves "*"accuracy 0.9783 "*" us a sample, "*$'\n  none '*"absent "*"the repository has no such model" ]] || wrong "tasks: $said"
+said=$("$starling" tasks --name "$name" --json read 2>&1) || wrong "tasks --json: $said"
+[[ $said == "["*'"task": "read"'*'"name": "mlp"'*'"latency_ns": '*"]" ]] || wrong "tasks --json: $said"
+said=$("$starling" tasks --name "$name" --explain accuracy=0.9 read 2>&1) || wrong "tasks --explain: $said"
+[[ $said == $'read\n  mlp '*$'\n    * it is chosen, and meets all\n  none '*$'\n      it takes no requests' ]] || wrong "tasks --explain: $said"
+said=$("$starling" tasks --name "$name" --json --explain accuracy=0.99 read 2>&1) || wrong "tasks --explain --json: $said"
+[[ $said == *'"chosen": false'*'"why": "its accuracy, 0.9783, is below 0.99"'* ]] || wrong "tasks --explain --json: $said"
+said=$("$starling" tasks --name "$name" --explain accuracy=2 2>&1) && wrong "tasks --explain of no wish: $said"
+[[ $said == 'starling tasks: --explain: accuracy: "2" is '* ]] || wrong "tasks --explain of no wish: $said"
+said=$("$starling" tasks --name "$name" write 2>&1) && wrong "tasks of no task: $said"
+[[ $said == 'starling tasks: no task "write"' ]] || wrong "tasks of no task: $said"
+full tasks --name "$name"
+full tasks --name "$name" --json
 full models --name "$name"
 full models --name "$name" --json
 full stats "$name"
@@ -52,25 +80,30 @@ full stats "$name" --json
 full stats "$name" --watch=0.05
 full postmortem "$name"
 full postmortem "$name" --json
-said=$(timeout 20 "$starling" trace "$name" --seconds 3600 -o "$folder/none/t.json" 2>&1) && wrong "trace -o below no folder: $said"
+said=$(timeout 120 "$starling" trace "$name" --seconds 3600 -o "$folder/none/t.json" 2>&1) && wrong "trace -o below no folder: $said"
 [[ $said == *"none/t.json\": No such file or directory"* ]] || wrong "trace -o below no folder: $said"
 # "-" is standard output, and no file of that name.
 (
         cd "$folder"
+        "$starling" bench load --name "$name" mlp --seconds 0.1 --warmup 0 --output - >load.json 2>load.txt || true # valid or not
+        [[ $(wc -l <load.json) -eq 1 && $(head -c 1 load.json) == "{" && -s load.txt && ! -e ./- ]] ||
+                wrong "bench load --output - does not write to standard output alone: $(<load.json)"
         "$starling" trace "$name" --seconds 0.05 -o - >trace.json 2>/dev/null || wrong "trace -o -"
         [[ $(head -c 1 trace.json) == "{" && ! -e ./- ]] || wrong "trace -o - does not write to standard output"
         exit "$status"
 ) || status=1
 # Who was stopped does not catch up: a line for each 0.5 s, and not all at once.
-"$starling" stats "$name" --watch 0.5 --count 4 >/dev/null &
+"$starling" stats "$name" --json --watch 0.5 --count 4 >"$folder/watched" &
 watching=$!
-sleep 0.2
+until [[ -s $folder/watched ]] || ! kill -0 "$watching"; do sleep 0.02; done
 kill -STOP "$watching"
 sleep 2
+lines=$(wc -l <"$folder/watched")
 begun=$EPOCHREALTIME
 kill -CONT "$watching"
 wait "$watching"
-awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { exit !(b - a > 1.2) }' || wrong "stats --watch catches up"
+awk -v a="$begun" -v b="$EPOCHREALTIME" -v n="$lines" 'BEGIN { exit !(b - a > 0.5 * (3 - n) - 0.1) }' ||
+        wrong "stats --watch catches up: 4 lines, $lines of them before it was stopped"
 # The log is for nobody where descriptor 2 is closed, and for no client either.
 "$starling" inspect "$folder/models/mlp/1/model.onnx" <&- 2>&- | grep -q . || wrong "inspect without standard input says nothing"
 stop

@@ -52,6 +52,34 @@ run show what
 run "$folder/models/mlp" "${quick[@]}" --batches 4
 [[ $code -eq 0 && $said == *"1 of 1 are stored already"* && $said != *left* ]] || wrong "it is measured again: $said"
 
+# What never reached its interval is measured again where that is asked for, and stands where it is no narrower then: a file gives
+# mlp one that is narrow, and marked as disturbed all the same.
+disturbed=(--disturbed "${quick[@]}" --batches 4 --store "$folder/disturbed.db")
+run "${disturbed[@]}" "$folder/models/mlp"
+run "${disturbed[@]}" "$folder/models/mlp"
+[[ $code -eq 0 && $said == *"1/1"* && $said != *"stored already"* ]] || wrong "what was disturbed is not measured again: $code, $said"
+run export -o "$folder/wide.csv" --store "$folder/disturbed.db"
+python3 - "$folder/wide.csv" "$folder/narrow.csv" <<'EOF'
+import csv, sys
+lines = open(sys.argv[1]).readlines()
+rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+assert rows[0]["converged"] in ("", "0"), rows[0]
+rows[0].update(latency_p50_ns="1000", latency_low_ns="999", latency_high_ns="1001")
+with open(sys.argv[2], "w") as out:
+    out.writelines(line for line in lines if line.startswith("#"))
+    writer = csv.DictWriter(out, rows[0].keys())
+    writer.writeheader()
+    writer.writerows(rows)
+EOF
+run import "$folder/narrow.csv" --store "$folder/disturbed.db"
+run "${disturbed[@]}" "$folder/models/mlp"
+[[ $code -eq 0 && $said == *"1/1"* ]] || wrong "what is marked as disturbed is not measured again: $code, $said"
+run show mlp --store "$folder/disturbed.db"
+[[ $said == *"latency_high_ns     1001"* ]] || wrong "a wider interval takes the place of a narrow one: $said"
+run "${disturbed[@]}" --seconds 5 --width 1000 "$folder/models/mlp"
+run "${disturbed[@]}" "$folder/models/mlp"
+[[ $code -eq 0 && $said == *"1 of 1 are stored already"* ]] || wrong "what reached its interval is measured again: $code, $said"
+
 # Out, in again, and the same.
 for kind in csv json; do
         run export -o "$folder/one.$kind"
@@ -230,8 +258,41 @@ run "$folder/models/lenet" --nodes --threads 1..65
 run "$models/digits" "${quick[@]}" --store "$folder/digits.db"
 [[ $code -eq 0 && $said == *"5/5"* ]] || wrong "an ensemble: $code, $said"
 
+# Workers for e_ebird: what is written is what a runtime takes for the model, and each row adds up to its load.
+run --elastic "$folder/models/mlp" --seconds 0.01 -o "$folder/elastic.yaml"
+[[ $code -eq 0 && $said == *"4/4"*"72 of 202 measured"* ]] || wrong "elastic: $code, $said"
+python3 - "$folder/elastic.yaml" <<'EOF' || wrong "elastic: $(<"$folder/elastic.yaml")"
+import json, re, sys
+text = open(sys.argv[1]).read()
+rows = [[int(n) for n in row.split(",")] for row in json.loads(re.search(r"^batching_rows: (.*)$", text, re.M)[1])]
+sizes = json.loads(re.search(r"^batch_sizes: (.*)$", text, re.M)[1])
+assert [sum(n << i for i, n in enumerate(row)) for row in rows] == [4, 8, 16, 32], rows
+assert all(sizes.count(1 << i) >= n for row in rows for i, n in enumerate(row)), (rows, sizes)
+EOF
+cp -r "$folder/models/mlp" "$folder/models/elastic"
+cp "$folder/elastic.yaml" "$folder/models/elastic/config.yaml"
+name=elastic-$$
+mkfifo "$folder/serves"
+"$starling" serve --name "$name" "$folder/models/elastic" >/dev/null 2>"$folder/serves" &
+served=$!
+exec 3<"$folder/serves"
+: >"$folder/said"
+while read -r line <&3; do
+        printf '%s\n' "$line" >>"$folder/said"
+        [[ $line == *event=ready* ]] && break
+done
+cat <&3 >>"$folder/said" &
+exec 3<&-
+grep -q 'event=ready failed_models=0' "$folder/said" || wrong "elastic: it is not served: $(<"$folder/said")"
+kill "$served"
+wait "$served" || wrong "elastic: the runtime ends with $?: $(<"$folder/said")"
+run --elastic "$models/digits" --seconds 0.01
+[[ $code -eq 1 && $said == *"--elastic: 5 models, it takes one at a time"* ]] || wrong "elastic of an ensemble: $code, $said"
+run --elastic "$folder/models/small" --seconds 0.01
+[[ $code -eq 1 && $said == *"batches of up to 2 samples"* ]] || wrong "elastic of small batches: $code, $said"
+
 # Wrong usage.
-for words in "--seconds 2abc" "--seconds nan" "--batch 1x" "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13" "--threads 0" "--threads 65" "--threads 4..2" "--threads 1,x"; do
+for words in "--seconds 2abc" "--seconds nan" "--batch 1x" "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13" "--threads 0" "--threads 65" "--threads 4..2" "--threads 1,x" "--elastic --batches 4" "--elastic --corun" "--elastic --again" "--elastic --store x.db" "--elastic --devices cpu:0,cpu"; do
         read -r -a arguments <<<"$words"
         run "$folder/models/mlp" "${arguments[@]}"
         [ "$code" -eq 2 ] || wrong "$words: $code, $said"

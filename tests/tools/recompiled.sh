@@ -23,7 +23,7 @@ reloaded() {
 
 # kept NUMBER: so many plans are in the cache, once the last one has been copied there
 kept() {
-        for ((i = 0; i < 200; i++)); do
+        for ((i = 0; i < 1200; i++)); do
                 [ "$(plans | wc -l)" -ge "$1" ] && break
                 sleep 0.05
         done

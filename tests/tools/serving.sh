@@ -15,7 +15,7 @@ wrong() {
         status=1
 }
 
-# start ARGUMENT...: a runtime that is ready
+# start ARGUMENT...: a runtime that is ready. What it says from then on comes to $folder/said a moment later, and is there after stop.
 start() {
         mkfifo "$folder/log"
         "$starling" serve --name "$name" "$@" "$repository" 2>"$folder/log" &
@@ -28,11 +28,13 @@ start() {
                 [[ $line == *event=ready* ]] && break
         done
         cat <&3 >>"$folder/said" &
+        copying=$!
 }
 
 stop() {
         kill "$runtime"
         wait "$runtime" || wrong "serve ended with status $?: $(<"$folder/said")"
+        wait "$copying"
         runtime=
         exec 3<&-
 }

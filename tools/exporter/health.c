@@ -52,7 +52,7 @@ static const char *fault_of(const struct sl_model_stats *model)
 
 static void say_fault(struct text *out, const struct watch *watch, const struct sl_model_stats *model, const char *fault)
 {
-        char name[4 * SL_STATS_NAME_BYTES], why[4 * SL_STATS_WHY_BYTES];
+        char name[4 * SL_STATS_MODEL_BYTES], why[4 * SL_STATS_WHY_BYTES];
 
         text_add(out, watch->name);
         text_add(out, ": model ");

@@ -53,7 +53,7 @@ struct series {
 /* Whom a series is of: a name, and for workers and lets their slot. Slots change hands. */
 struct who {
         uint32_t index;
-        char name[SL_STATS_NAME_BYTES + 16];
+        char name[SL_STATS_MODEL_BYTES + 16];
         uint64_t last_number; /* of a point with a value */
 };
 

@@ -140,12 +140,17 @@ static void forget_responses(struct http_server *server)
 static enum MHD_Result send_answer(
         struct http_server *server, struct MHD_Connection *connection, const char *url, const char *method)
 {
-        const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+        const struct site_request request = {
+                .method = method,
+                .path = url,
+                .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
+                .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT),
+        };
         struct MHD_Response *response;
         unsigned status;
 
         touch_connection(connection);
-        response = find_response(server, site_find(method, url, accept), &status);
+        response = find_response(server, site_find(server->site, &request), &status);
         return response ? MHD_queue_response(connection, status, response) : MHD_NO;
 }
 

@@ -10,6 +10,7 @@
 #include "command_options.h"
 #include "exporter_calls.h"
 #include "history.h"
+#include "host_names.h"
 #include "http_server.h"
 #include "landlock.h"
 #include "listen_address.h"
@@ -44,6 +45,7 @@ struct exporter {
         const char *address;
         struct watch watches[RUNTIMES_MAX];
         struct history *histories[RUNTIMES_MAX];
+        struct host_names hosts;
         struct site site;
         struct http_server *server;
         int listen_fd, signal_fd;
@@ -80,9 +82,13 @@ static int parse(struct exporter *exporter, int argc, char **argv, struct sl_err
 {
         int r = 0;
 
+        host_names_init(&exporter->hosts);
+        exporter->site.hosts = &exporter->hosts;
         for (int option; r == 0 && (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_LISTEN)
                         exporter->address = optarg;
+                else if (option == OPTION_HOST)
+                        r = host_names_add(&exporter->hosts, optarg, error);
                 else if (option == OPTION_NAME)
                         r = take_name(exporter, optarg, error);
                 else
@@ -212,7 +218,7 @@ static int find_watchdog(void)
         int r = sl_notify_watchdog(&us);
 
         if (r < 0)
-                complain(STATUS_OK, "$WATCHDOG_USEC makes no sense: the watchdog is not fed");
+                complain(STATUS_OK, "$WATCHDOG_USEC is no number of microseconds above 0: the watchdog is not fed");
         if (r <= 0)
                 return -1;
         us /= SL_NOTIFY_FEEDINGS * 1000ul;

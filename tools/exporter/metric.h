@@ -27,6 +27,7 @@ enum metric_scope {
         SCOPE_RUNTIME,
         SCOPE_BUILD,
         SCOPE_MEMORY,
+        SCOPE_STEP,
         SCOPE_DISPATCHER,
         SCOPE_MODEL,
         SCOPE_MODEL_INFO,

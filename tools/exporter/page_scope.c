@@ -9,6 +9,13 @@
 
 /* ---- what is read ---- */
 
+/* Nobody has ever asked for it: of thousands that are loaded on request those have series that somebody has used. */
+static bool is_untouched(const struct sl_model_stats *model)
+{
+        return model->state == SL_STATS_MODEL_AVAILABLE && !model->loads && !model->load_failures &&
+               !sl_counter_read(&model->requests) && !sl_counter_read(&model->refused);
+}
+
 /* The common slot says nothing while every model has its own; the common histograms are those of this slot alone. */
 static int show_model(const struct page *page, uint32_t index, struct sl_model_stats *model)
 {
@@ -16,7 +23,7 @@ static int show_model(const struct page *page, uint32_t index, struct sl_model_s
                 return sl_counter_read(&page->facts.header.crowded) == 0 ? -ENOENT : 0;
         if (model->histograms == 0)
                 model->histograms = NO_HISTOGRAMS;
-        return 0;
+        return is_untouched(model) ? -ENOENT : 0;
 }
 
 /* ---- what it is called ---- */
@@ -95,6 +102,12 @@ static void label_memory(const union page_slot *slot, uint32_t index, struct tex
         ADD_LABEL(labels, "kind", slot->memory.name);
 }
 
+static void label_step(const union page_slot *slot, uint32_t index, struct text *labels)
+{
+        (void)index;
+        ADD_LABEL(labels, "step", slot->step.name);
+}
+
 static void label_crew(const union page_slot *slot, uint32_t index, struct text *labels)
 {
         (void)index;
@@ -138,6 +151,7 @@ static const struct scope {
         [SCOPE_RUNTIME] = {NO_SECTION, label_nothing},
         [SCOPE_BUILD] = {NO_SECTION, label_build},
         [SCOPE_MEMORY] = {SL_STATS_MEMORY, label_memory},
+        [SCOPE_STEP] = {SL_STATS_STEPS, label_step},
         [SCOPE_DISPATCHER] = {SL_STATS_DISPATCHERS, label_dispatcher},
         [SCOPE_MODEL] = {SL_STATS_MODELS, label_model},
         [SCOPE_MODEL_INFO] = {SL_STATS_MODELS, label_model_info},
@@ -187,7 +201,7 @@ size_t page_owner_bytes(enum metric_scope scope, const char *labels)
 
 bool page_whole(enum metric_scope scope, const union page_slot *slot, struct text *labels)
 {
-        char name[SL_STATS_NAME_BYTES];
+        char name[SL_STATS_MODEL_BYTES];
 
         if (scope != SCOPE_MODEL || !sl_stats_sizes_of(&slot->model, name))
                 return false;

@@ -12,7 +12,7 @@
 #include "text.h"
 
 /* No page holds more in a section of slots; a damaged one may say so. */
-#define PAGE_SLOTS_MAX 4096u
+#define PAGE_SLOTS_MAX 5120u
 
 /* A runtime at one moment. */
 struct page {
@@ -30,6 +30,7 @@ union page_slot {
         struct sl_queue_stats queue;
         struct sl_let_stats let;
         struct sl_memory_stats memory;
+        struct sl_step_stats step;
         struct sl_stats_slot any;
 };
 

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "health.h"
 #include "history.h"
+#include "host_names.h"
 #include "page_text.h"
 #include "snapshot_json.h"
 
@@ -168,18 +169,20 @@ static const struct {
         {"/api/history", SITE_HISTORY},
 };
 
-enum site_page site_find(const char *method, const char *path, const char *accept)
+enum site_page site_find(const struct site *site, const struct site_request *request)
 {
         enum site_page page = SITE_NOT_FOUND;
 
+        if (!host_names_have(site->hosts, request->host))
+                return SITE_MISDIRECTED;
         for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
-                if (strcmp(path, addresses[i].path) == 0)
+                if (strcmp(request->path, addresses[i].path) == 0)
                         page = addresses[i].page;
         if (page == SITE_NOT_FOUND)
                 return page;
-        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0)
                 return SITE_NOT_ALLOWED;
-        return page == SITE_METRICS && accept_format(accept) == EXPOSITION_OPENMETRICS ? SITE_OPENMETRICS : page;
+        return page == SITE_METRICS && accept_format(request->accept) == EXPOSITION_OPENMETRICS ? SITE_OPENMETRICS : page;
 }
 
 void site_answer(struct site *site, enum site_page page, struct site_answer *ret_answer)
@@ -211,6 +214,9 @@ void site_answer(struct site *site, enum site_page page, struct site_answer *ret
         case SITE_NOT_ALLOWED:
                 say(ret_answer, 405, "GET and HEAD alone are answered.\n");
                 ret_answer->allow = "GET, HEAD";
+                break;
+        case SITE_MISDIRECTED:
+                say(ret_answer, 421, "Answered are addresses, localhost, the host's own name, and names that --host gives.\n");
                 break;
         case SITE_NOT_FOUND:
         case SITE_PAGES:

@@ -10,12 +10,14 @@
 #define SITE_BYTES_MAX (64ul << 20) /* of one answer */
 
 struct history;
+struct host_names;
 
 struct site {
         struct watch *watches; /* the caller's */
         uint32_t n_watches;
-        struct history **histories; /* the caller's, of each watch; NULL: none is kept */
-        uint64_t step_ns;           /* CLOCK_MONOTONIC of the next point of the histories */
+        const struct host_names *hosts; /* the caller's */
+        struct history **histories;     /* the caller's, of each watch; NULL: none is kept */
+        uint64_t step_ns;               /* CLOCK_MONOTONIC of the next point of the histories */
 };
 
 enum site_page {
@@ -28,6 +30,7 @@ enum site_page {
         SITE_HISTORY,
         SITE_NOT_FOUND,
         SITE_NOT_ALLOWED,
+        SITE_MISDIRECTED,
         SITE_PAGES
 };
 
@@ -39,8 +42,13 @@ struct site_answer {
         struct text body;   /* the caller's: text_deinit() */
 };
 
-/* What answers a request. @accept: NULL: it says nothing. */
-enum site_page site_find(const char *method, const char *path, const char *accept);
+struct site_request {
+        const char *method, *path;
+        const char *host, *accept; /* headers; NULL: it says nothing */
+};
+
+/* What answers a request. */
+enum site_page site_find(const struct site *site, const struct site_request *request);
 
 /* Looks at the runtimes for their histories, when it is time. Return: milliseconds until it is time again. */
 int site_step(struct site *site);

@@ -70,7 +70,7 @@ void text_add(struct text *text, const char *string)
 
 void text_add_format(struct text *text, const char *format, ...)
 {
-        char line[1024];
+        char line[4096];
         va_list arguments;
         int n;
 

@@ -15,7 +15,7 @@
 
 void watch_init(struct watch *watch, const char *name)
 {
-        *watch = (struct watch){.name = name, .cause = {"nobody has asked yet"}};
+        *watch = (struct watch){.name = name, .cause = {"it was not looked at yet"}};
 }
 
 static void forget_series(struct watch *watch)

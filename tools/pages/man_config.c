@@ -67,7 +67,13 @@ int page_of_config(FILE *out, struct sl_error *error)
                              "    ensemble:\n"
                              "      members: [lenet, resnet:2]\n"
                              "      rule: weighted_mean\n"
-                             "      weights: [0.4, 0.6]");
+                             "      weights: [0.4, 0.6]\n"
+                             "\n"
+                             "A task:\n"
+                             "\n"
+                             "    task:\n"
+                             "      variants: [mlp, lenet]\n"
+                             "      accuracy: [0.9783, 0.9866]");
         fputs(".Sh SEE ALSO\n", out);
         page_reference(out, "starling", 1, 1);
         page_reference(out, "starling-serve", 1, 0);

@@ -52,7 +52,7 @@ int page_of_probes(FILE *out)
         page_paragraphs(out, "The program `starling` has static probes (USDT) of the provider " SL_PROBE_PROVIDER
                              " where a request goes from one stage to the next. A debugger or a tracer, such as perf, bpftrace, "
                              "SystemTap or gdb, can count them, look at their arguments, or stop there. Each is one instruction "
-                             "that does nothing; whoever attaches to it pays for what it does there. Requests that no model sees "
+                             "that does nothing. What a tracer does there costs as much as it takes. Requests that no model sees "
                              "(STARLING_NOOP) pass none.");
         print_probes(out);
         print_arguments(out);

@@ -4,6 +4,7 @@
  */
 #include "page.h"
 #include "stats_layout.h"
+#include "step.h"
 
 struct field {
         size_t offset, bytes;
@@ -23,6 +24,7 @@ struct field {
 #define QUEUE(name, text)      FIELD(struct sl_queue_stats, name, text),
 #define LET(name, text)        FIELD(struct sl_let_stats, name, text),
 #define MEMORY(name, text)     FIELD(struct sl_memory_stats, name, text),
+#define STEP(name, text)       FIELD(struct sl_step_stats, name, text),
 
 #define SECTION_TITLE(id, type, title) title ", "
 
@@ -69,7 +71,17 @@ static const struct field models[] = {SLOT, FIELD(struct sl_model_stats, histogr
         FIELD(struct sl_model_stats, samples_max, "of one request"),
         FIELD(struct sl_model_stats, queue_requests, "accepted and not completed, at most"),
         FIELD(struct sl_model_stats, name, "NUL-terminated"), FIELD(struct sl_model_stats, why, "it is failed or degraded"),
-        SL_MODEL_COUNTERS(MODEL) SL_MODEL_SUMS(LEFT)};
+        SL_MODEL_COUNTERS(MODEL) SL_MODEL_SUMS(LEFT) FIELD(struct sl_model_stats, want,
+                "number of what is wanted of the name, which each other want has anew; 0: it is to go"),
+        FIELD(struct sl_model_stats, wanted_ns, "since when; CLOCK_MONOTONIC"),
+        FIELD(struct sl_model_stats, want_served, "number of the want that is served; 0: none is"),
+        FIELD(struct sl_model_stats, want_failed, "number of the want that could not be had; 0: none"),
+        FIELD(struct sl_model_stats, awaits_ns, "it has waited since; CLOCK_MONOTONIC"),
+        FIELD(struct sl_model_stats, awaits_of, "for what of this model: its slot; all bits set: of none, or of several"),
+        FIELD(struct sl_model_stats, origin, "who wants it: repository, administrator or request"),
+        FIELD(struct sl_model_stats, awaits, "what it waits for; empty: nothing"),
+        FIELD(struct sl_model_stats, step, "what follows when that has come; empty: nothing, or it depends"),
+        FIELD(struct sl_model_stats, cause, "why the last load failed; empty: it did not"), SL_ENSEMBLE_COUNTERS(MODEL)};
 
 static const struct field clients[] = {SLOT, FIELD(struct sl_client_stats, id, "as in the log"),
         FIELD(struct sl_client_stats, uid, "of its process"), FIELD(struct sl_client_stats, pid, "in the runtime's PID namespace"),
@@ -102,6 +114,10 @@ static const struct field lets[] = {SLOT, FIELD(struct sl_let_stats, n_cores, "0
 
 static const struct field memory[] = {
         SLOT, FIELD(struct sl_memory_stats, name, "what it is promised for"), SL_MEMORY_COUNTERS(MEMORY)};
+
+static const struct field steps[] = {SLOT,
+        FIELD(struct sl_step_stats, name, "kind of step from what is wanted of a model to what is served, see below"),
+        SL_STEP_COUNTERS(STEP)};
 
 static const struct field records[] = {
         FIELD(struct sl_stats_slot, seq, "odd while the record changes, and after a crash in the middle of that"),
@@ -170,6 +186,7 @@ static const struct table {
         {"Memory", sizeof(struct sl_memory_stats), FIELDS(memory)},
         {"Records of requests, and of those that were traced", sizeof(struct sl_flight_record), FIELDS(records)},
         {"Spans of traced requests", sizeof(struct sl_trace_span), FIELDS(spans)},
+        {"Steps", sizeof(struct sl_step_stats), FIELDS(steps)},
 };
 
 static void print_table(FILE *out, const struct table *table)
@@ -203,7 +220,8 @@ static void print_lists(FILE *out)
         static const char *const refusals[] = {SL_REFUSALS(NAME)}, *const stages[] = {SL_STAGES_OF_A_REQUEST(NAME)},
                                  *const reasons[] = {SL_BATCH_REASONS(NAME)}, *const served[] = {SL_STATS_MODEL_STATES(STATE)},
                                  *const kinds[] = {SL_STATS_MODEL_KINDS(STATE)}, *const waits[] = {SL_STATS_QUEUE_KINDS(STATE)},
-                                 *const states[] = {SL_STATS_WORKER_STATES(STATE)}, *const flight[] = {SL_FLIGHT_STAGES(STATE)};
+                                 *const states[] = {SL_STATS_WORKER_STATES(STATE)}, *const flight[] = {SL_FLIGHT_STAGES(STATE)},
+                                 *const kinds_of_step[] = {SL_STEP_KINDS(STATE)}, *const awaits[] = {SL_AWAITS(NAME)};
 
         print_names(out, "Reasons of a refusal", refusals, SL_REFUSAL_LIMIT);
         print_names(out, "States of a model", served, SL_STATS_MODEL_STATE_LIMIT);
@@ -212,6 +230,8 @@ static void print_lists(FILE *out)
         print_names(out, "States of a worker", states, SL_STATS_WORKER_STATE_LIMIT);
         print_names(out, "Reasons of a worker's batch_max", reasons, SL_BATCH_REASON_LIMIT);
         print_names(out, "Where the request of a record is", flight, SL_FLIGHT_STAGE_LIMIT);
+        print_names(out, "Kinds of a step", kinds_of_step, SL_STEP_KIND_COUNT);
+        print_names(out, "What a model may wait for", awaits, SL_AWAIT_COUNT);
         print_names(out, "Stages of a request, each with a histogram", stages, SL_STAGES);
 }
 
@@ -220,10 +240,11 @@ int page_of_stats(FILE *out)
         page_begin(out, "STARLING-STATS", 5, "starling-stats", "the stats page of a runtime");
         fputs(".Sh SYNOPSIS\n.In starling/stats.h\n.Sh DESCRIPTION\n", out);
         page_paragraphs(out,
-                "A runtime counts in /dev/shm/starling.NAME, a file that whoever may attach as a client or reader can map and "
+                "A runtime counts in /dev/shm/starling.NAME, a file that every user who may attach as a client or reader can map "
+                "and "
                 "read at any time, without asking the runtime. A crash leaves it behind as the flight recorder; an orderly end "
-                "removes it. The runtime holds a write lock on it (fcntl, open file description) while it lives. Where somebody "
-                "else's file has that name, it lies beside the socket as starling.NAME.\n"
+                "removes it. The runtime holds a write lock on it (fcntl, open file description) while it lives. Where a "
+                "foreign file has that name, it lies beside the socket as starling.NAME.\n"
                 "\n"
                 "Check magic, version, bytes and that each section lies in the file; what has another version is laid out "
                 "otherwise. Go from slot to slot by the stride that the "

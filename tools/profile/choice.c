@@ -61,10 +61,10 @@ static int is_of_subject(const struct sl_worker_profile *profile, const struct s
 /* Beside one of these models, but in a precision that it does not have here. */
 static bool is_beside_other(const struct subjects *subjects, const char *beside)
 {
-        char name[64], precision[16];
+        char name[1152], precision[16];
         bool is_other = false;
 
-        if (sscanf(beside, "%63s %15s", name, precision) != 2)
+        if (sscanf(beside, "%1151s %15s", name, precision) != 2)
                 return false;
         for (uint32_t i = 0; i < subjects->n; i++) {
                 if (strcmp(subjects->items[i].name, name) != 0)

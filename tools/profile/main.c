@@ -65,7 +65,7 @@ static int run(const struct action *action, const struct wish *wish)
         if (action ? wish->n_names < action->n_min || wish->n_names > action->n_max : wish->n_names == 0)
                 return end(STATUS_USAGE, "wrong number of arguments; see `starling profile --help`");
         take_signals();
-        r = action ? action->run(wish, &error) : profile_measure(wish, &stopped, &error);
+        r = action ? action->run(wish, &error) : (wish->elastic ? profile_elastic : profile_measure)(wish, &stopped, &error);
         if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
                 r = sl_error_set(&error, EIO, "stdout: %s", strerror(errno));
         return r == 0 ? STATUS_OK : end(STATUS_FAILED, error.text[0] ? error.text : strerror(-r));

@@ -45,7 +45,7 @@ static int worker_is_stored(struct measuring *measuring, const struct task *task
         if (r < 0)
                 return r;
         return sl_profile_is_measured(&found) && strcmp(found.beside_hashes, wanted.beside_hashes) == 0 &&
-               !sl_freshness_is_stale(measuring->freshness, &found, why);
+               !sl_freshness_is_stale(measuring->freshness, &found, why) && (found.converged || !measuring->wish->disturbed);
 }
 
 /* 1: all of its workers; 0; -errno. */
@@ -171,6 +171,27 @@ static int fill_and_time(struct measuring *measuring, const struct task *task, s
         return r < 0 ? r : time_workers(measuring, workers, task->n, profiles, error);
 }
 
+/* Of the median; infinite where there are too few rounds for an interval. */
+static double width_of(const struct sl_worker_profile *profile)
+{
+        double width = profile->beside[0] ? (profile->slowdown_high - profile->slowdown_low) / profile->slowdown
+                                          : (profile->latency_high_ns - profile->latency_low_ns) / profile->latency_p50_ns;
+
+        return isnan(width) ? INFINITY : width;
+}
+
+/* Disturbed again, and more than before: what is stored stands. */
+static bool is_no_better(struct measuring *measuring, const struct sl_worker_profile *profile)
+{
+        struct sl_worker_profile found;
+        char why[SL_STALE_TEXT_BYTES];
+
+        return measuring->wish->disturbed && !profile->converged &&
+               sl_profile_store_find(measuring->store, profile, &found, NULL) == 0 && sl_profile_is_measured(&found) &&
+               strcmp(found.beside_hashes, profile->beside_hashes) == 0 &&
+               !sl_freshness_is_stale(measuring->freshness, &found, why) && width_of(&found) <= width_of(profile);
+}
+
 /* Of workers that are alike the first one's stands. */
 static int store_profiles(
         struct measuring *measuring, const struct task *task, struct sl_worker_profile *profiles, struct sl_error *error)
@@ -178,9 +199,9 @@ static int store_profiles(
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < task->n; i++)
-                if (!task_repeats(task, i))
+                if (!task_repeats(task, i) && !is_no_better(measuring, &profiles[i]))
                         profiles[n++] = profiles[i];
-        return sl_profile_store_put(measuring->store, profiles, n, error);
+        return n ? sl_profile_store_put(measuring->store, profiles, n, error) : 0;
 }
 
 static void print_name(const struct task *task, char *ret_text, size_t bytes)

@@ -107,11 +107,11 @@ static int read_names(
                 const char *name = read_cell(reader, &last);
 
                 if (!name || n == FIELDS_MAX)
-                        return sl_error_set(
-                                error, EBADMSG, "line %u: %s", line, name ? "too many fields" : "a quote is not closed");
+                        return name ? sl_error_set(error, EBADMSG, "line %u: more than %d fields", line, FIELDS_MAX)
+                                    : sl_error_set(error, EBADMSG, "line %u: a quote is not closed", line);
                 fields[n] = sl_profile_field_find(name);
                 if (!fields[n++])
-                        return sl_error_set(error, EBADMSG, "line %u: no field \"%.40s\"", line, name);
+                        return sl_error_set(error, EBADMSG, "line %u: no field \"%s\"", line, name);
         }
         *ret_n = n;
         return 0;
@@ -217,7 +217,7 @@ static int take_object(json_t *object, struct sl_worker_profile *profile, struct
         json_object_foreach(object, name, value)
         {
                 const struct sl_profile_field *field = sl_profile_field_find(name);
-                int r = field ? take_value(profile, field, value, error) : sl_error_set(error, EBADMSG, "no field \"%.40s\"", name);
+                int r = field ? take_value(profile, field, value, error) : sl_error_set(error, EBADMSG, "no field \"%s\"", name);
 
                 if (r < 0)
                         return r;

@@ -2,6 +2,7 @@
 #include "progress.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -26,11 +27,12 @@ static double seconds_left(const struct progress *progress)
 void progress_task(const struct progress *progress, const char *text)
 {
         const int width = (int)sizeof(BAR) - 1;
+        char shown[61];
 
         if (progress->terminal)
-                fprintf(stderr, "\r\033[K[%-*.*s] %u/%u, %.0f s left: %.60s", width,
+                fprintf(stderr, "\r\033[K[%-*.*s] %u/%u, %.0f s left: %s", width,
                         width * (int)progress->n_done / (int)progress->n_tasks, BAR, progress->n_done, progress->n_tasks,
-                        seconds_left(progress), text);
+                        seconds_left(progress), sl_utf8_fit(text, shown, sizeof(shown)));
 }
 
 void progress_done(struct progress *progress, const char *text)

@@ -7,13 +7,14 @@
 #include "compile.h"
 #include "model_argument.h"
 #include "model_config.h"
+#include "model_name.h"
 #include "plan.h"
 #include "plan_cache.h"
+#include "program_beside.h"
 #include "repository.h"
 #include "wish.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 #define CACHE_BYTES (16ull << 30) /* of the folder of plans, beyond which old ones go */
-#define PROGRAM     "/../../bin/starling"
+#define PROGRAM     "../../bin/starling"
 
 SL_DEFINE_CLEANUP(struct sl_repository_scan *, sl_repository_scan_free)
 SL_DEFINE_CLEANUP(struct sl_plan_cache *, sl_plan_cache_free)
@@ -77,7 +78,8 @@ static int add_model(const struct wish *wish, const struct subject *model, struc
                 subject.lowering.batch_max = largest_batch(wish);
         sl_lower_options_use_threads(&subject.lowering, wish->threads.n ? wish->threads.items[wish->threads.n - 1] : 1);
         snprintf(argument.path, sizeof(argument.path), "%s", subject.path);
-        r = model_argument_settle("profile", &argument, 1, &subject.lowering, error);
+        subject.data_folders = &wish->given;
+        r = model_argument_settle("profile", &argument, &wish->given, 1, &subject.lowering, error);
         for (uint32_t i = 0; r == 0 && i < (wish->n_precisions ? wish->n_precisions : 1); i++) {
                 if (wish->n_precisions)
                         subject.lowering.precision = wish->precisions[i];
@@ -86,31 +88,13 @@ static int add_model(const struct wish *wish, const struct subject *model, struc
         return r;
 }
 
-/* REPOSITORY/NAME/VERSION/model.onnx is NAME; ANY/NAME.onnx too. */
-static void name_file(const char *path, char *ret_name, size_t bytes)
-{
-        char copy[PATH_MAX], *file, *version;
-
-        snprintf(copy, sizeof(copy), "%s", path);
-        file = basename(copy);
-        if (strcmp(file, "model.onnx") == 0) {
-                version = basename(dirname(copy));
-                if (strspn(version, "0123456789") == strlen(version))
-                        file = basename(dirname(copy));
-        }
-        snprintf(ret_name, bytes, "%.*s", (int)bytes - 1, file);
-        char *dot = strrchr(ret_name, '.');
-        if (dot && dot != ret_name)
-                *dot = 0;
-}
-
 static int add_file(const struct wish *wish, const char *path, struct subjects *subjects, struct sl_error *error)
 {
         struct subject subject = {.plan = NULL};
 
         if (!realpath(path, subject.path))
                 return sl_error_set(error, errno, "%s", strerror(errno));
-        name_file(subject.path, subject.name, sizeof(subject.name));
+        model_name_of(subject.path, subject.name, sizeof(subject.name));
         sl_lower_options_init(&subject.lowering);
         subject.lowering.batch_max = largest_batch(wish);
         return add_model(wish, &subject, subjects, error);
@@ -236,19 +220,6 @@ int subject_fill(const struct subject *subject, struct sl_worker_profile *profil
 
 /* ---- plans, and how long they take to come ---- */
 
-/* The command beside this program is what the runtime starts for a compilation. */
-static int find_program(char ret_path[PATH_MAX], struct sl_error *error)
-{
-        char self[PATH_MAX - sizeof(PROGRAM)];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-        if (n < 0)
-                return sl_error_set(error, errno, "/proc/self/exe: %s", strerror(errno));
-        self[n] = 0;
-        snprintf(ret_path, PATH_MAX, "%s" PROGRAM, dirname(self));
-        return 0;
-}
-
 static double ns_since(uint64_t start_ns)
 {
         return (double)(sl_clock_ns() - start_ns);
@@ -281,9 +252,11 @@ static int load_cold(struct subject *subject, const char *program, uint32_t batc
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         uint64_t start_ns = sl_clock_ns();
         struct sl_error warning = {""};
-        int r = sl_compile(
-                &(struct sl_compile_options){.program = program, .model_path = subject->path, .lowering = &subject->lowering}, &fd,
-                &warning);
+        int r = sl_compile(&(struct sl_compile_options){.program = program,
+                                   .model_path = subject->path,
+                                   .lowering = &subject->lowering,
+                                   .data_folders = subject->data_folders},
+                &fd, &warning);
 
         if (r < 0)
                 return sl_error_set(error, -r, "%s: %s", subject->name, warning.text);
@@ -325,7 +298,7 @@ int subject_load(struct subject *subject, uint32_t batch, struct sl_error *error
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_plan_cache_key key;
         char program[PATH_MAX];
-        int r = subject->plan ? 1 : find_program(program, error);
+        int r = subject->plan ? 1 : program_beside(PROGRAM, program, error);
 
         if (r != 0)
                 return r < 0 ? r : 0;

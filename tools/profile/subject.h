@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "layout.h"
 #include "lower_options.h"
 #include "worker_profile.h"
 
@@ -15,9 +16,10 @@ struct sl_plan;
 struct wish;
 
 struct subject {
-        char name[64], path[PATH_MAX];
+        char name[SL_MODEL_NAME_BYTES], path[PATH_MAX];
         struct sl_lower_options lowering;
-        struct sl_plan *plan; /* NULL: not compiled */
+        const struct sl_data_folders *data_folders; /* the command line's */
+        struct sl_plan *plan;                       /* NULL: not compiled */
         double cold_load_ns, warm_load_ns;
 };
 

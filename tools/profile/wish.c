@@ -25,9 +25,11 @@ struct texts {
         const char *devices, *batches, *threads, *precisions, *beside, *width, *seconds, *store;
 };
 
-static int take(struct wish *wish, struct texts *texts, int option, const char *value)
+static int take(struct wish *wish, struct texts *texts, int option, const char *value, struct sl_error *error)
 {
         switch (option) {
+        case OPTION_DATA_FOLDER:
+                return data_folders_add(&wish->folders, value, error);
         case OPTION_DEVICES:
                 texts->devices = value;
                 return 0;
@@ -55,6 +57,12 @@ static int take(struct wish *wish, struct texts *texts, int option, const char *
                 return 0;
         case OPTION_SECONDS:
                 texts->seconds = value;
+                return 0;
+        case OPTION_DISTURBED:
+                wish->disturbed = true;
+                return 0;
+        case OPTION_ELASTIC:
+                wish->elastic = true;
                 return 0;
         case OPTION_AGAIN:
                 wish->again = true;
@@ -102,7 +110,8 @@ static int add_device(struct wish *wish, const char *item, struct sl_error *erro
                 if (strcmp(wish->devices[i].name, let.name) == 0)
                         return 0;
         if (wish->n_devices == WISH_DEVICES_MAX)
-                return sl_error_set(error, EINVAL, "--devices: more than %u", WISH_DEVICES_MAX);
+                return sl_error_set(error, EINVAL, "--devices: \"%s\" is number %u, at most %u are taken", item,
+                        WISH_DEVICES_MAX + 1, WISH_DEVICES_MAX);
         devices = reallocarray(wish->devices, wish->n_devices + 1, sizeof(*devices));
         if (!devices)
                 return sl_error_set(error, ENOMEM, "no memory for %u devices", wish->n_devices + 1);
@@ -119,7 +128,7 @@ static int add_batch(struct wish *wish, const char *item, struct sl_error *error
         uint32_t at = wish->n_batches;
 
         if (sl_value_number(item, 1, BATCH_MAX, &batch, text) < 0)
-                return sl_error_set(error, EINVAL, "--batches: \"%.40s\" is %s", item, text);
+                return sl_error_set(error, EINVAL, "--batches: \"%s\" is %s", item, text);
         if (batch & (batch - 1))
                 return sl_error_set(error, EINVAL, "--batches: %llu is no power of two", (unsigned long long)batch);
         for (uint32_t i = 0; i < wish->n_batches; i++)
@@ -135,13 +144,14 @@ static int add_batch(struct wish *wish, const char *item, struct sl_error *error
 static int add_precision(struct wish *wish, const char *item, struct sl_error *error)
 {
         struct sl_lower_options options_of_item;
-        char text[64];
+        char text[SL_WISH_BYTES];
 
         sl_lower_options_init(&options_of_item);
-        snprintf(text, sizeof(text), "precision=%.40s", item);
-        int r = sl_lower_options_parse(&options_of_item, text, error);
+        int r = sl_lower_options_set(&options_of_item, SL_LOWER_OPTION_precision, item, text);
 
-        for (uint32_t i = 0; r == 0 && i < wish->n_precisions; i++)
+        if (r < 0)
+                return sl_error_set(error, EINVAL, "--precisions: \"%s\" is %s", item, text);
+        for (uint32_t i = 0; i < wish->n_precisions; i++)
                 if (wish->precisions[i] == options_of_item.precision)
                         return 0;
         if (r == 0)
@@ -155,7 +165,7 @@ static int read_real(const char *option, const char *text, double min, double ma
 
         if (!text || sl_value_real(text, min, max, ret_real, wish) == 0)
                 return 0;
-        return sl_error_set(error, EINVAL, "%s: \"%.40s\" is %s", option, text, wish);
+        return sl_error_set(error, EINVAL, "%s: \"%s\" is %s", option, text, wish);
 }
 
 static int read_beside(struct wish *wish, const char *text, struct sl_error *error)
@@ -164,7 +174,7 @@ static int read_beside(struct wish *wish, const char *text, struct sl_error *err
         uint64_t n = 1;
 
         if (text && sl_value_number(text, 2, SL_ROUND_WORKERS_MAX, &n, words) < 0)
-                return sl_error_set(error, EINVAL, "--beside: \"%.40s\" is %s", text, words);
+                return sl_error_set(error, EINVAL, "--beside: \"%s\" is %s", text, words);
         wish->n_beside = (uint32_t)n;
         return 0;
 }
@@ -193,17 +203,44 @@ static int read_threads(struct wish *wish, const char *text, struct sl_error *er
         return r;
 }
 
-static int read_texts(struct wish *wish, const struct texts *texts, struct sl_error *error)
+/* It has batches, combinations and threads of its own, and one device. */
+static int read_elastic(const struct wish *wish, struct texts *texts, struct sl_error *error)
+{
+        const char *other = texts->batches    ? "--batches"
+                            : texts->threads  ? "--threads"
+                            : texts->beside   ? "--beside and --corun"
+                            : texts->store    ? "--store"
+                            : wish->mixed     ? "--mixed"
+                            : wish->again     ? "--again"
+                            : wish->disturbed ? "--disturbed"
+                            : wish->json      ? "--json"
+                                              : NULL;
+
+        if (!wish->elastic)
+                return 0;
+        if (other)
+                return sl_error_set(error, EINVAL, "--elastic: not with %s", other);
+        texts->batches = "1,2,4,8,16,32";
+        return 0;
+}
+
+static int read_texts(struct wish *wish, struct texts *texts, struct sl_error *error)
 {
         double percent = WIDTH_PERCENT;
-        int r = each_of(texts->devices ? texts->devices : "cpu", add_device, wish, error);
+        int r = read_elastic(wish, texts, error);
 
+        if (r == 0)
+                r = each_of(texts->devices ? texts->devices : "cpu", add_device, wish, error);
+        if (r == 0 && wish->elastic && wish->n_devices > 1)
+                r = sl_error_set(error, EINVAL, "--elastic: %u devices, it takes one at a time", wish->n_devices);
         if (r == 0)
                 r = each_of(texts->batches ? texts->batches : "1", add_batch, wish, error);
         if (r == 0)
                 r = read_threads(wish, texts->threads ? texts->threads : "1", error);
         if (r == 0 && texts->precisions)
                 r = each_of(texts->precisions, add_precision, wish, error);
+        if (r == 0 && wish->elastic && wish->n_precisions > 1)
+                r = sl_error_set(error, EINVAL, "--elastic: %u precisions, it takes one at a time", wish->n_precisions);
         if (r == 0)
                 r = read_beside(wish, texts->beside, error);
         if (r == 0)
@@ -222,10 +259,11 @@ int wish_parse(int argc, char **argv, struct wish *ret_wish, struct sl_error *er
 
         *ret_wish = (struct wish){.seconds = SECONDS_DEFAULT};
         for (int option; (option = next_option(argc, argv, options)) != -1;)
-                if (take(ret_wish, &texts, option, optarg) < 0)
+                if (take(ret_wish, &texts, option, optarg, error) < 0)
                         return -EINVAL;
         ret_wish->names = argv + optind;
         ret_wish->n_names = argc - optind;
+        ret_wish->given = data_folders_given(&ret_wish->folders);
         return read_texts(ret_wish, &texts, error);
 }
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "data_folders.h"
 #include "device_let.h"
 #include "lower_options.h"
 #include "thread_list.h"
@@ -30,7 +31,7 @@ struct wish {
         uint32_t precisions[WISH_PRECISIONS_MAX]; /* enum sl_precision; none: what the model's configuration says */
         uint32_t n_precisions;
         uint32_t n_beside; /* workers of the largest combination; 1: each alone */
-        bool mixed, again, json;
+        bool mixed, again, disturbed, json, elastic;
         bool devices_given, batches_given; /* not the defaults */
         double width, seconds;
         char store[PATH_MAX];
@@ -38,6 +39,8 @@ struct wish {
         const char *output;        /* NULL: stdout */
         const char *lowerings[64]; /* KEY=VALUE */
         uint32_t n_lowerings;
+        struct data_folders folders;
+        struct sl_data_folders given; /* them; of this struct, which is not copied */
 };
 
 /* @argv[0] is not looked at. Return: 0; -EINVAL with a text, or without one after getopt has complained; -ENOMEM. Deinit it in

@@ -23,39 +23,46 @@ enum status {
 /* name, function, arguments, summary; in the order of the help */
 #define COMMANDS(X)                                                                                                                \
         X("serve", command_serve, "[OPTIONS] [MODEL_REPOSITORY...]", "run a runtime that serves the models of the repositories")   \
-        X("models", command_models, "[--name NAME] [--json] [--verbose]", "list what a runtime serves")                            \
+        X("models", command_models, "[--name NAME] [--json] [--verbose | --why MODEL]", "list what a runtime serves, or why not")  \
+        X("tasks", command_tasks, "[--name NAME] [--json] [--explain WISH] [TASK]",                                                \
+                "list tasks, their variants, and how each stands")                                                                 \
         X("load", command_load, "[--name NAME] MODEL", "load a model of the repository, or an unloaded one again")                 \
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("apply", command_apply, "[--name NAME] ALLOCATION.yaml | --configured",                                                  \
                 "move the workers of models to where an allocation has them, while they serve")                                    \
         X("stats", command_stats, "[--json] [--watch [SECONDS]] [NAME]", "show what a runtime counts, also after its crash")       \
-        X("trace", command_trace, "[-o FILE] [--seconds N] [--requests N] [NAME]",                                                 \
+        X("trace", command_trace, "[-o FILE] [--seconds SECONDS] [--requests N] [NAME]",                                           \
                 "write what a runtime does with the requests that it samples, for Perfetto or Chrome")                             \
         X("top", command_top, "[--interval SECONDS] [NAME]", "watch a runtime on the terminal: models, workers, queues, clients")  \
         X("postmortem", command_postmortem, "[--json] [--last N] [--live] [NAME|FILE]",                                            \
                 "show what was in flight when a runtime crashed")                                                                  \
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
         X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
-        X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
+        X("cache", command_cache, "list|clear [--config FILE] [--json]", "list or remove the compiled plans that are kept")        \
         X("allocation", command_allocation, "show|check FILE [--costs FILE]", "show where models run, or check that they can")     \
-        X("optimize", command_optimize, "[OPTIONS] FOLDER|COSTS.yaml",                                                        \
+        X("lets", command_lets, "[OPTIONS] COSTS.yaml RATES.yaml",                                                                 \
+                "place models on parts of devices, by their rates and objectives")                                                 \
+        X("optimize", command_optimize, "[OPTIONS] FOLDER|COSTS.yaml",                                                             \
                 "find where the models of an ensemble run best: of a repository's folder, measured, or from costs")                \
         X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
-                "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \
+                "translate Triton's config.pbtxt into config.yaml, of a model folder or a repository")                             \
         X("fuse", command_fuse, "[OPTIONS] FOLDER|MODEL.onnx...",                                                                  \
-                "say which models are of one architecture, and what running them as one merged plan would gain here")              \
-        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER|PLAN", "describe a model: operators, shapes, parameters, memory")    \
+                "find models of one architecture, and measure what running them as one merged plan gains here")                    \
+        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER|PLAN",                                                          \
+                "describe a model: operators, shapes, parameters, memory")                                                         \
         X("quantize", command_quantize, "[OPTIONS] MODEL.onnx --calibration DATA -o OUT.onnx",                                     \
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
-        X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
+        X("register", command_register, "[OPTIONS] MODEL.onnx... --task NAME --validation DATA",                                   \
+                "make variants of models, measure their accuracy and time, and write them as a task to be served")                 \
+        X("bench", command_bench, "BENCHMARK [OPTIONS]", "run a benchmark; `starling bench` lists them")                           \
         X("profile", command_profile, "[OPTIONS] MODEL.onnx|FOLDER... | list|show|export|import|diff [ARGUMENTS]",                 \
                 "time every node of a model, or what its workers cost, alone and beside others")                                   \
         X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
-        X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
-        X("zygote", command_zygote, "...", "a process that forks compilers' processes, started by the runtime")                    \
-        X("worker", command_worker, "...", "a worker process of a model, started by the runtime")                                  \
-        X("gpu", command_gpu, "...", "the process of a GPU, started by the runtime")                                               \
+        X("compiler", command_compiler, "...", "compile a model; started by the runtime")                                          \
+        X("zygote", command_zygote, "...", "fork compilers' processes; started by the runtime")                                    \
+        X("worker", command_worker, "...", "run a worker of a model; started by the runtime")                                      \
+        X("gpu", command_gpu, "...", "drive a GPU; started by the runtime")                                                        \
         X("version", command_version, "[--host]", "print the version, and what it runs on")                                        \
         X("help", command_help, "[COMMAND]", "describe a command")
 

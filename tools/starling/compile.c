@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "command_options.h"
+#include "data_folders.h"
 #include "lower_options.h"
 #include "plan_sum.h"
 #include "variant_note.h"
@@ -27,6 +28,7 @@ static const struct option options[] = {COMPILE_OPTIONS(OPTION_GETOPT){0}};
 
 struct wish {
         const char *model, *output, *base;
+        struct data_folders folders;
         struct sl_lower_options lowering;
 };
 
@@ -38,7 +40,10 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                         wish->output = optarg;
                 else if (option == 'b')
                         wish->base = optarg;
-                else if (option != 'O')
+                else if (option == OPTION_DATA_FOLDER) {
+                        if (data_folders_add(&wish->folders, optarg, error) < 0)
+                                return -EINVAL;
+                } else if (option != 'O')
                         return -EINVAL;
                 else if (sl_lower_options_parse(&wish->lowering, optarg, error) < 0)
                         return -EINVAL;
@@ -61,6 +66,7 @@ int command_compile(int argc, char **argv)
         SL_CLEANUP(sl_cleanup_fd) int base_fd = -1;
         struct sl_error error = {""};
         struct wish wish = {0};
+        struct sl_data_folders folders;
         char place[PATH_MAX];
         int r;
 
@@ -72,9 +78,11 @@ int command_compile(int argc, char **argv)
                 return complain(STATUS_FAILED, "compile", "\"%s\": %s", wish.base, strerror(errno));
         if (find_whole_file(wish.output, place, &error) < 0)
                 return complain(STATUS_FAILED, "compile", "%s", error.text);
-        r = sl_compile(
-                &(struct sl_compile_options){
-                        .model_path = wish.model, .lowering = &wish.lowering, .base_fd = wish.base ? base_fd : 0},
+        folders = data_folders_given(&wish.folders);
+        r = sl_compile(&(struct sl_compile_options){.model_path = wish.model,
+                               .lowering = &wish.lowering,
+                               .base_fd = wish.base ? base_fd : 0,
+                               .data_folders = &folders},
                 &fd, &error);
         if (r == 0 && error.text[0])
                 fprintf(stderr, "starling compile: warning: %s\n", error.text);
@@ -100,12 +108,12 @@ void print_lower_options(void)
         struct sl_lower_options defaults;
 
         sl_lower_options_init(&defaults);
-        printf("\n  -O, --option KEY=VALUE of:");
+        printf("\n  KEY of --option, see starling-config(5):");
         for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
                 char text[SL_LOWER_OPTION_TEXT_BYTES];
 
                 sl_lower_options_text(&defaults, (enum sl_lower_option)i, text);
-                printf("\n    %s [%s]", sl_lower_option_name((enum sl_lower_option)i), text);
+                printf("\n    %s (default: %s)", sl_lower_option_name((enum sl_lower_option)i), *text ? text : "none");
         }
         printf("\n");
 }

@@ -6,6 +6,7 @@
 #include "call_list.h"
 #include "cpu/base/threads.h"
 #include "landlock.h"
+#include "model_file.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -38,6 +39,7 @@ static void list_calls(struct sl_call_list *calls)
                 SL_CALL(newfstatat),
                 SL_CALL(read),
                 SL_CALL(pread64),
+                SL_CALL(readlink), /* where links of the data lead; what they may be opened for Landlock says */
                 /* what it says */
                 SL_CALL_WITH(write, SL_ARG_IS(0, STDOUT_FILENO)),
                 SL_CALL_WITH(write, SL_ARG_IS(0, STDERR_FILENO)),
@@ -57,10 +59,15 @@ static int name_folder(const char *path, char ret_folder[PATH_MAX], struct sl_er
         return n < PATH_MAX ? 0 : sl_error_set(error, ENAMETOOLONG, "a path of more than %d bytes", PATH_MAX - 1);
 }
 
-/* Those of the command, then the two folders of the model. Owned; NULL: no memory. */
+static size_t count_folders(const struct confined *confined)
+{
+        return 2 + (confined->data_folders ? confined->data_folders->n : 0);
+}
+
+/* Those of the command, then the two folders of the model and those of its data. Owned; NULL: no memory. */
 static struct sl_landlock_path *list_paths(const struct confined *confined, const char *folder, const char *linked)
 {
-        struct sl_landlock_path *paths = calloc(confined->n_paths + 2, sizeof(*paths));
+        struct sl_landlock_path *paths = calloc(confined->n_paths + count_folders(confined), sizeof(*paths));
 
         if (!paths)
                 return NULL;
@@ -68,6 +75,8 @@ static struct sl_landlock_path *list_paths(const struct confined *confined, cons
                 memcpy(paths, confined->paths, confined->n_paths * sizeof(*paths));
         paths[confined->n_paths].name = folder;
         paths[confined->n_paths + 1].name = linked;
+        for (size_t i = 2; i < count_folders(confined); i++)
+                paths[confined->n_paths + i].name = confined->data_folders->paths[i - 2];
         return paths;
 }
 
@@ -95,7 +104,7 @@ static int enter(const struct confined *confined, int parent, struct sl_error *e
                 .capabilities = 1ull << CAP_DAC_READ_SEARCH, /* root reads others' models */
                 .calls = &calls,
                 .paths = paths,
-                .n_paths = confined->n_paths + 2,
+                .n_paths = confined->n_paths + count_folders(confined),
         };
         const char *missing;
         int r = paths ? find_folders(confined->path, folder, linked, error)

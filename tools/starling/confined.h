@@ -10,12 +10,15 @@
 #include <stdint.h>
 
 struct sl_call_rule;
+struct sl_data_folders;
 struct sl_error;
 struct sl_landlock_path;
 
 struct confined {
         const char *path; /* of the model file */
         uint64_t seconds; /* of processor time; SL_SANDBOX_NO_LIMIT */
+
+        const struct sl_data_folders *data_folders; /* into which links of the model's data may lead; NULL: none */
 
         /* That it may open beside the folder of the model, and calls that it makes beside those of reading one. */
         const struct sl_landlock_path *paths;

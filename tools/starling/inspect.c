@@ -5,6 +5,7 @@
 #include "command.h"
 #include "command_options.h"
 #include "confined.h"
+#include "data_folders.h"
 #include "figures.h"
 #include "graph.h"
 #include "import.h"
@@ -28,6 +29,8 @@ struct wish {
         const char *path;
         struct model_argument model;
         struct sl_lower_options lowering;
+        struct data_folders folders;
+        struct sl_data_folders given; /* them; of this struct, which is not copied */
         bool json, print;
 };
 
@@ -49,6 +52,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
 {
         int r = 0;
 
+        wish->folders.n = 0;
         for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_JSON)
                         wish->json = true;
@@ -58,6 +62,8 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                         r = set(wish, SL_LOWER_OPTION_backend, optarg, error);
                 else if (option == OPTION_BATCH_MAX)
                         r = set(wish, SL_LOWER_OPTION_batch_max, optarg, error);
+                else if (option == OPTION_DATA_FOLDER)
+                        r = data_folders_add(&wish->folders, optarg, error);
                 else if (option == 'O')
                         r = set(wish, SL_LOWER_OPTION_COUNT, optarg, error);
                 else
@@ -68,6 +74,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
         if (argc - optind != 1)
                 return -EINVAL;
         wish->path = argv[optind];
+        wish->given = data_folders_given(&wish->folders);
         return 0;
 }
 
@@ -111,8 +118,11 @@ static int inspect_here(void *context, void *ret_answer, struct sl_error *error)
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *raw = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *optimised = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(&wish->lowering);
+        int result;
+
+        limits.data_folders = &wish->given;
         /* Passes change a graph in place, so it is read twice. */
-        int result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
+        result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
         if (result == 0)
                 result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &optimised, error);
         if (result == 0)
@@ -126,6 +136,7 @@ static int inspect_here(void *context, void *ret_answer, struct sl_error *error)
 static int inspect(struct wish *wish, struct sl_error *error)
 {
         const struct confined confined = {.path = wish->path,
+                .data_folders = &wish->given,
                 .seconds = wish->lowering.plan_seconds,
                 .run = inspect_here,
                 .context = wish,
@@ -136,7 +147,7 @@ static int inspect(struct wish *wish, struct sl_error *error)
         if (result == 0)
                 result = confined_run(&confined, &variant, error);
         if (result == 0 && variant)
-                note_if_model_is_slower("inspect", wish->path, &wish->lowering);
+                note_if_model_is_slower("inspect", wish->path, &wish->given, &wish->lowering);
         return result;
 }
 
@@ -151,7 +162,7 @@ static int find_model(int argc, char **argv, struct wish *wish, struct sl_error 
         if (r < 0)
                 return r;
         wish->path = wish->model.path;
-        return model_argument_settle("inspect", &wish->model, 1, &wish->lowering, error);
+        return model_argument_settle("inspect", &wish->model, &wish->given, 1, &wish->lowering, error);
 }
 
 int command_inspect(int argc, char **argv)

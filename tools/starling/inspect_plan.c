@@ -55,6 +55,7 @@ static void print_text(const struct sl_plan_info *info)
 {
         printf("plan of   %s, %s\n", info->name[0] ? info->name : "a graph without a name", info->backend);
         print_ports("inputs", info->inputs, info->n_inputs);
+        print_ports("optional", info->inputs + info->n_inputs, info->n_optionals);
         print_ports("outputs", info->outputs, info->n_outputs);
         printf("weights   %" PRIu64 " bytes, %" PRIu64 " of its base\n", info->weights_bytes, info->shared_bytes);
         for (uint32_t i = 0; i < info->n_batches; i++)
@@ -94,10 +95,10 @@ static void print_json(const struct sl_plan_info *info)
         for (uint32_t i = 0; i < info->n_batches; i++)
                 json_array_append_new(batches, json_pack("{s:i, s:I}", "batch", (int)info->batches[i], "workspace_bytes",
                                                        (json_int_t)info->workspace_bytes[i]));
-        object = json_pack("{s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o}", "plan", info->name, "backend", info->backend, "inputs",
-                ports_json(info->inputs, info->n_inputs), "outputs", ports_json(info->outputs, info->n_outputs), "weights_bytes",
-                (json_int_t)info->weights_bytes, "shared_bytes", (json_int_t)info->shared_bytes, "batches", batches, "merged",
-                merged_json(info));
+        object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "plan", info->name, "backend", info->backend, "inputs",
+                ports_json(info->inputs, info->n_inputs), "optional", ports_json(info->inputs + info->n_inputs, info->n_optionals),
+                "outputs", ports_json(info->outputs, info->n_outputs), "weights_bytes", (json_int_t)info->weights_bytes,
+                "shared_bytes", (json_int_t)info->shared_bytes, "batches", batches, "merged", merged_json(info));
         json_dumpf(object, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(object);

@@ -36,7 +36,7 @@ static const struct command *find(const char *name)
 
 int complain(int status, const char *command, const char *format, ...)
 {
-        char text[1024];
+        char text[4096];
         va_list args;
 
         va_start(args, format);

@@ -121,6 +121,7 @@ int model_argument_find(
 /* What the process that reads the file is asked. */
 struct question {
         const char *path;
+        const struct sl_data_folders *data_folders;
         uint32_t samples;
         const struct sl_lower_options *lowering;
 };
@@ -129,7 +130,7 @@ static int choose_sizes(void *context, void *ret_answer, struct sl_error *error)
 {
         const struct question *question = context;
         struct sl_lower_options lowering = *question->lowering;
-        int r = sl_open_sizes_choose(question->path, question->samples, &lowering, error);
+        int r = sl_open_sizes_choose(question->path, question->data_folders, question->samples, &lowering, error);
 
         if (r == 0)
                 memcpy(ret_answer, &lowering.shapes, sizeof(lowering.shapes));
@@ -149,12 +150,13 @@ static int adopt_sizes(const struct sl_dim_sizes *chosen, struct sl_dim_sizes *s
         return r < 0 ? sl_error_set(error, -r, "sizes of its open dimensions: %s", strerrordesc_np(-r)) : 0;
 }
 
-int model_argument_settle(const char *command, const struct model_argument *argument, uint32_t samples,
-        struct sl_lower_options *lowering, struct sl_error *error)
+int model_argument_settle(const char *command, const struct model_argument *argument, const struct sl_data_folders *data_folders,
+        uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
 {
         uint32_t before = lowering->shapes.n;
-        struct question question = {.path = argument->path, .samples = samples, .lowering = lowering};
+        struct question question = {.path = argument->path, .data_folders = data_folders, .samples = samples, .lowering = lowering};
         const struct confined confined = {.path = argument->path,
+                .data_folders = data_folders,
                 .seconds = lowering->plan_seconds,
                 .run = choose_sizes,
                 .context = &question,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_data_folders;
 struct sl_error;
 struct sl_lower_options;
 
@@ -23,8 +24,8 @@ int model_argument_find(
 
 /*
  * Gives what the file leaves open beside the batch, and @lowering gives no size, a size that the model takes, @samples to what
- * leads an input, and says so on stderr. A process of its own reads the file (confined.h). Return: 0; -ENOTSUP no size that is
- * tried will do; -errno of reading the file; as confined_run().
+ * leads an input, and says so on stderr. @data_folders: as of struct confined. A process of its own reads the file (confined.h).
+ * Return: 0; -ENOTSUP no size that is tried will do; -errno of reading the file; as confined_run().
  */
-int model_argument_settle(const char *command, const struct model_argument *argument, uint32_t samples,
-        struct sl_lower_options *lowering, struct sl_error *error);
+int model_argument_settle(const char *command, const struct model_argument *argument, const struct sl_data_folders *data_folders,
+        uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling models`: the catalogue. With --verbose also what each worker of a model takes, from the statistics of the same runtime.
+ * With --why these alone, of one model: they are there also where nobody answers.
  */
 #include "base/dim_sizes.h"
 #include "base/error.h"
@@ -8,16 +9,18 @@
 #include "command.h"
 #include "session.h"
 #include "snapshot.h"
+#include "task_lines.h"
+#include "why.h"
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct option options[] = {MODELS_OPTIONS(OPTION_GETOPT){0}};
 
-#define MODELS_MAX    1024
 #define SOCKET_SUFFIX ".sock"
 
 static const char *state_name(enum starling_model_state state)
@@ -31,6 +34,10 @@ static const char *state_name(enum starling_model_state state)
                 return "draining";
         case STARLING_MODEL_FAILED:
                 return "failed";
+        case STARLING_MODEL_AVAILABLE:
+                return "available";
+        case STARLING_MODEL_STANDBY:
+                return "standby";
         }
         return "unknown";
 }
@@ -60,20 +67,58 @@ static json_t *ports_json(const struct starling_port *ports, uint32_t n)
         return array;
 }
 
-/* The dispatcher computes what takes it no longer than inline_us. */
+/* The dispatcher computes what takes it no longer than inline_us; the model's policy is not asked about that. */
+static bool is_inline(const struct sl_worker_stats *worker)
+{
+        return strcmp(worker->executor, "inline") == 0;
+}
+
 static const char *reason_of(const struct sl_worker_stats *worker)
 {
-        return strcmp(worker->executor, "inline") ? sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason))
-                                                  : "what the dispatcher itself computes at once";
+        return is_inline(worker)
+                       ? "what the dispatcher itself computes at once, as threads.inline_us says; batching holds none of it"
+                       : sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason));
+}
+
+/* "0-3,8"; "": any. */
+static const char *cores_of(const struct snapshot *stats, const struct sl_worker_stats *worker, char *ret_cores, size_t bytes)
+{
+        const struct sl_let_stats *let = snapshot_let(stats, worker);
+
+        *ret_cores = 0;
+        if (let)
+                snprintf(ret_cores, bytes, "%.*s", (int)sizeof(let->cores), let->cores);
+        else if (worker->core >= 0)
+                snprintf(ret_cores, bytes, "%" PRId32, worker->core);
+        return ret_cores;
+}
+
+/* " on gpu:0/50%", " on core 3", " on cores 0-3,8", " on any core". */
+static void print_place(const struct snapshot *stats, const struct sl_worker_stats *worker)
+{
+        const char *gpu = snapshot_gpu(stats, worker);
+        char cores[sizeof(((struct sl_let_stats *)0)->cores) + 1];
+
+        if (gpu)
+                printf(" on %s", gpu);
+        else if (*cores_of(stats, worker, cores, sizeof(cores)))
+                printf(" on core%s %s", strpbrk(cores, "-,") ? "s" : "", cores);
+        else
+                printf(" on any core");
 }
 
 static json_t *worker_json(const struct snapshot *stats, const struct sl_worker_stats *worker)
 {
-        return json_pack("{s:s?, s:I, s:s, s:I, s:I, s:I}", "gpu", snapshot_gpu(stats, worker), "batch_max",
-                (json_int_t)worker->batch_max, "batch_reason", reason_of(worker), "plan_bytes",
-                (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
+        char cores[sizeof(((struct sl_let_stats *)0)->cores) + 1];
+
+        cores_of(stats, worker, cores, sizeof(cores));
+        return json_pack("{s:s?, s:s?, s:b, s:I, s:s, s:I, s:I, s:I, s:I, s:I}", "gpu", snapshot_gpu(stats, worker), "cores",
+                *cores ? cores : NULL, "inline", is_inline(worker), "batch_max", (json_int_t)worker->batch_max, "batch_reason",
+                reason_of(worker), "plan_bytes", (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
                 (json_int_t)sl_counter_read(&worker->workspace_bytes), "pool_bytes",
-                (json_int_t)sl_counter_read(&worker->pool_bytes));
+                (json_int_t)sl_counter_read(&worker->pool_bytes), "dynamic_bytes",
+                (json_int_t)sl_counter_read(&worker->dynamic_bytes), "dynamic_used_bytes",
+                (json_int_t)sl_counter_read(&worker->dynamic_used_bytes));
 }
 
 static json_t *workers_json(const struct snapshot *stats, const char *model)
@@ -103,7 +148,7 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
                 json_object_set_new(object, "samples_max", json_integer(info->samples_max));
                 json_object_set_new(object, "segment_samples", json_integer(info->segment_samples));
                 starling_model_close(model);
-        } else if (entry->state == STARLING_MODEL_FAILED) {
+        } else if (entry->state == STARLING_MODEL_FAILED || entry->state == STARLING_MODEL_LOADING) {
                 json_object_set_new(object, "reason", json_string(sl_utf8_clean(error.text, reason, sizeof(reason))));
         }
         if (stats)
@@ -150,13 +195,14 @@ static void print_workers(const struct snapshot *stats, const char *model)
 {
         for (uint32_t i = 0; i < stats->n_workers; i++) {
                 const struct sl_worker_stats *worker = &stats->workers[i].slot;
-                const char *gpu = snapshot_gpu(stats, worker);
 
-                if (!strcmp(worker->model, model))
-                        printf("    worker%s%s: batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB\n",
-                                gpu ? " on " : "", gpu ? gpu : "", worker->batch_max, reason_of(worker),
-                                mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
-                                mebibytes(&worker->pool_bytes));
+                if (strcmp(worker->model, model) != 0)
+                        continue;
+                printf("    worker");
+                print_place(stats, worker);
+                printf(": batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB, dynamic %.1f MiB (%.1f used)\n",
+                        worker->batch_max, reason_of(worker), mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
+                        mebibytes(&worker->pool_bytes), mebibytes(&worker->dynamic_bytes), mebibytes(&worker->dynamic_used_bytes));
         }
 }
 
@@ -182,33 +228,38 @@ static void print_text(
                         for (uint32_t k = 0; k < info->n_outputs; k++)
                                 print_port(&info->outputs[k]);
                         starling_model_close(model);
-                } else if (entries[i].state == STARLING_MODEL_FAILED) {
+                } else if (entries[i].state == STARLING_MODEL_FAILED || entries[i].state == STARLING_MODEL_LOADING) {
                         printf(" %s", sl_utf8_clean(error.text, reason, sizeof(reason)));
                 }
                 putchar('\n');
                 if (stats)
                         print_workers(stats, entries[i].name);
         }
+        tasks_print_lines(client);
 }
 
 static int print_models(const char *command, struct starling_client *client, const struct session_arguments *arguments,
         const struct snapshot *stats)
 {
-        struct starling_model_entry *entries = calloc(MODELS_MAX, sizeof(*entries));
-        int n = entries ? starling_model_list(client, entries, MODELS_MAX) : -1;
+        struct starling_model_entry *entries = NULL;
+        int n = starling_model_list(client, NULL, 0), n_max = 0;
 
-        if (n > MODELS_MAX)
-                n = MODELS_MAX;
-        if (n >= 0) {
-                qsort(entries, (size_t)n, sizeof(*entries), compare_names);
-                (arguments->json ? print_json : print_text)(client, entries, n, stats);
+        while (n > n_max) { /* more may have come meanwhile */
+                free(entries);
+                n_max = n;
+                entries = calloc((size_t)n_max, sizeof(*entries));
+                n = entries ? starling_model_list(client, entries, (uint32_t)n_max) : -1;
         }
+        if (n > 0)
+                qsort(entries, (size_t)n, sizeof(*entries), compare_names);
+        if (n >= 0)
+                (arguments->json ? print_json : print_text)(client, entries, n, stats);
         free(entries);
         return n < 0 ? complain(STATUS_FAILED, command, "the catalogue cannot be read") : STATUS_OK;
 }
 
 /* A stats page is found by the runtime's name, and so is the socket of a path: FOLDER/NAME.sock. */
-static const char *name_of_runtime(const char *name, char ret_name[STARLING_NAME_BYTES])
+static const char *name_of_runtime(const char *name, char ret_name[NAME_MAX + 1])
 {
         const char *slash = strrchr(name, '/');
         size_t bytes;
@@ -218,22 +269,48 @@ static const char *name_of_runtime(const char *name, char ret_name[STARLING_NAME
         bytes = strlen(slash + 1);
         if (bytes > strlen(SOCKET_SUFFIX) && !strcmp(slash + 1 + bytes - strlen(SOCKET_SUFFIX), SOCKET_SUFFIX))
                 bytes -= strlen(SOCKET_SUFFIX);
-        snprintf(ret_name, STARLING_NAME_BYTES, "%.*s", (int)bytes, slash + 1);
+        snprintf(ret_name, NAME_MAX + 1, "%.*s", (int)bytes, slash + 1);
         return ret_name;
+}
+
+static int take_stats(const char *command, const struct session_arguments *arguments, struct snapshot **ret_stats)
+{
+        const char *runtime = arguments->name ? arguments->name : "starling";
+        struct sl_error error = {""};
+        char name[NAME_MAX + 1];
+        int result = snapshot_of(name_of_runtime(runtime, name), ret_stats, &error);
+
+        return result == 0 ? STATUS_OK
+                           : session_complain(result, command, runtime, error.text[0] ? error.text : strerrordesc_np(-result));
 }
 
 static int print_with_workers(const char *command, struct starling_client *client, const struct session_arguments *arguments)
 {
-        struct sl_error error = {""};
         struct snapshot *stats;
-        char name[STARLING_NAME_BYTES];
-        int result = snapshot_of(name_of_runtime(arguments->name ? arguments->name : "starling", name), &stats, &error);
+        int status = take_stats(command, arguments, &stats);
 
-        if (result < 0)
-                return complain(session_status(result), command, "%s", error.text[0] ? error.text : strerror(-result));
-        result = print_models(command, client, arguments, stats);
+        if (status != STATUS_OK)
+                return status;
+        status = print_models(command, client, arguments, stats);
         snapshot_free(stats);
-        return result;
+        return status;
+}
+
+static int print_why(const char *command, const struct session_arguments *arguments)
+{
+        const struct model_snapshot *model;
+        struct snapshot *stats;
+        int status = take_stats(command, arguments, &stats);
+
+        if (status != STATUS_OK)
+                return status;
+        model = snapshot_model(stats, arguments->why);
+        if (model)
+                (arguments->json ? why_print_json : why_print_text)(stats, &model->slot);
+        else
+                status = complain(STATUS_FAILED, command, "no model \"%s\" is wanted or served", arguments->why);
+        snapshot_free(stats);
+        return status;
 }
 
 int command_models(int argc, char **argv)
@@ -242,6 +319,8 @@ int command_models(int argc, char **argv)
         struct starling_client *client;
         int status = session_parse(argc, argv, options, 0, 0, &arguments);
 
+        if (status == STATUS_OK && arguments.why)
+                return print_why(argv[0], &arguments);
         if (status == STATUS_OK)
                 status = session_open(argv[0], &arguments, STARLING_ROLE_READER, &client);
         if (status != STATUS_OK)

@@ -21,6 +21,7 @@
 #include "search.h"
 #include "simulated_bench.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -83,8 +84,11 @@ static double memory_of(const struct sl_problem *problem, const struct sl_matrix
         return bytes;
 }
 
-/* The smaller one of the two bounds; where there is no CBC, or somebody waits for the end, the other. */
-static void bound_print(const struct sl_problem *problem, const struct sl_optimum *optimum, double throughput)
+/*
+ * The smaller one of the two bounds; where there is no CBC, or somebody waits for the end, the other. An answer that was chosen by
+ * measuring need not be the best by costs: its gap is to that, where all matrices were tried.
+ */
+static double bound_print(const struct sl_problem *problem, const struct sl_optimum *optimum, double throughput)
 {
         double bound = optimum->bound, solved;
         bool cbc = !optimum->stopped && sl_bound_throughput(problem, &solved, NULL) == 0;
@@ -94,8 +98,9 @@ static void bound_print(const struct sl_problem *problem, const struct sl_optimu
                 cbc                ? "device time and memory, CBC"
                 : optimum->stopped ? "device time"
                                    : "device time; CBC is not installed");
-        printf("gap         %.2f %%%s\n", optimum->exhaustive ? 0 : fmax(0, 1 - throughput / bound) * 100,
-                optimum->exhaustive ? ", all matrices were tried" : "");
+        printf("gap         %.2f %%%s\n", fmax(0, 1 - throughput / (optimum->exhaustive ? optimum->score : bound)) * 100,
+                optimum->exhaustive ? " by the costs, all matrices were tried" : "");
+        return bound;
 }
 
 static int allocation_print(const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
@@ -118,7 +123,7 @@ static int load_check(const struct sl_search *search, double throughput, struct 
 }
 
 static int answer_print(const struct optimize_task *task, struct sl_search *search, const struct sl_matrix *matrix,
-        const struct sl_optimum *optimum, struct sl_error *error)
+        const struct sl_optimum *optimum, double *ret_bound, struct sl_error *error)
 {
         struct sl_bench_result result;
         int r = sl_bench_run(search->bench, matrix, &search->calibration, &result, error);
@@ -134,29 +139,44 @@ static int answer_print(const struct optimize_task *task, struct sl_search *sear
         printf("devices     %u of %u\n", sl_matrix_devices(matrix), matrix->n_devices);
         if (search->objective == SL_MAX_THROUGHPUT) {
                 printf("WFD, BGO    %.1f, %.1f samples a second\n", optimum->worst_fit_score, optimum->greedy_score);
-                bound_print(&task->problem, optimum, result.throughput);
+                *ret_bound = bound_print(&task->problem, optimum, result.throughput);
         }
         printf("benches     %" PRIu64 "%s\n", optimum->benches, optimum->stopped ? ", interrupted: the best so far" : "");
         return 0;
 }
 
-static int allocation_write(const char *path, const struct sl_allocation *allocation, struct sl_error *error)
+static int allocation_write(const struct optimize_wish *wish, const struct sl_allocation *allocation, struct sl_error *error)
 {
-        FILE *file = fopen(path, "we");
+        FILE *file = wish->answer ? wish->answer : fopen(wish->output, "we");
         int r = file ? sl_allocation_write(file, allocation) : -errno;
 
-        if (file && fclose(file) != 0 && r == 0)
+        if (file && (file == wish->answer ? fflush(file) : fclose(file)) != 0 && r == 0)
                 r = -errno;
-        return r < 0 ? sl_error_set(error, -r, "%s: %s", path, strerrordesc_np(-r)) : 0;
+        return r < 0 ? sl_error_set(error, -r, "%s: %s", wish->answer ? "standard output" : wish->output, strerrordesc_np(-r)) : 0;
 }
 
-static int answer_write(const char *path, const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
+/* The answer goes to standard output, what is said of it to standard error. Return: 0, or -errno with text. */
+static int take_standard_output(struct optimize_wish *wish, struct sl_error *error)
+{
+        int fd;
+
+        if (!wish->output || strcmp(wish->output, "-") != 0)
+                return 0;
+        fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        wish->answer = fd >= 0 ? fdopen(fd, "w") : NULL;
+        if (!wish->answer || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+                return sl_error_set(error, errno, "standard output: %s", strerrordesc_np(errno));
+        return 0;
+}
+
+static int answer_write(
+        const struct optimize_wish *wish, const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
 
         if (sl_allocation_of(costs, matrix, &allocation) < 0)
                 return sl_error_set(error, ENOMEM, "out of memory");
-        return allocation_write(path, allocation, error);
+        return allocation_write(wish, allocation, error);
 }
 
 /* ---- a search ---- */
@@ -173,22 +193,32 @@ static int confirm(const struct optimize_wish *wish, const struct optimize_task 
 {
         if (!ensemble || !wish->confirm || found->optimum.stopped)
                 return 0;
-        return optimize_confirm(
-                task, ensemble, search, search->bench, wish->confirm, wish->seconds / 5, wish->baselines, found->matrix, &found->confirmed, error);
+        const struct optimize_confirm_options options = {search->bench, wish->confirm, wish->seconds / 5, wish->seed};
+        return optimize_confirm(task, ensemble, search, &options, found->matrix, &found->confirmed, error);
 }
 
-static void confirmed_print(const struct confirmed *confirmed)
+/* Of what the costs say can be no more than @bound, the machine may do more: then they are wrong. */
+static void confirmed_print(const struct confirmed *confirmed, double bound)
 {
-        if (confirmed->n)
-                printf("measured    %.1f samples a second, relative standard deviation %.1f %%; of %u, computed and measured are "
-                       "at most %.1f %% apart\n",
-                        confirmed->throughput, confirmed->rsd * 100, confirmed->n, confirmed->apart * 100);
+        const struct sl_interval *rate = &confirmed->throughput, *over = &confirmed->over_configured;
+
         if (confirmed->interrupted)
                 puts("            interrupted before all were measured: nothing is kept");
         else if (confirmed->tried && !confirmed->n)
                 printf("            none of %u fits in the runtime's memory: nothing is kept\n", confirmed->tried);
-        else if (confirmed->n && !confirmed->is_better)
-                printf("            it is not better than what is configured, %.1f: nothing is kept\n", confirmed->configured);
+        if (confirmed->interrupted || !confirmed->n)
+                return;
+        printf("measured    %.1f samples a second, 95 %% interval %.1f to %.1f in %u turns; of %u, computed and measured "
+               "are at most %.1f %% apart\n",
+                rate->median, rate->low, rate->high, confirmed->turns, confirmed->n, confirmed->apart * 100);
+        if (over->median > 0 && isfinite(over->high))
+                printf("            %.3f x what is configured, 95 %% interval %.3f to %.3f\n", over->median, over->low, over->high);
+        if (confirmed->equals[0])
+                printf("            not worse beyond chance: %s\n", confirmed->equals);
+        if (rate->low > bound)
+                puts("            above the bound: a batch takes less here than the costs say (`starling profile --again`)");
+        if (!confirmed->is_better)
+                puts("            it is not better than what is configured beyond chance: nothing is kept");
 }
 
 static struct sl_optimizer_options options_of(const struct optimize_wish *wish, const struct sl_search *search)
@@ -217,11 +247,12 @@ static int search_run(const struct optimize_wish *wish, const struct optimize_ta
         if (view->terminal)
                 fputs("\r\033[K", stderr);
         r = r < 0 ? r : confirm(wish, task, ensemble, &search, found, error);
+        double bound = INFINITY;
         search.bench = bench;
-        r = r < 0 ? r : answer_print(task, &search, found->matrix, &found->optimum, error);
+        r = r < 0 ? r : answer_print(task, &search, found->matrix, &found->optimum, &bound, error);
         if (r < 0)
                 return r;
-        confirmed_print(&found->confirmed);
+        confirmed_print(&found->confirmed, bound);
         return 0;
 }
 
@@ -247,7 +278,7 @@ static int explain(const struct optimize_wish *wish, const struct optimize_task 
 static void origin_begin(const struct optimize_wish *wish, const struct optimize_ensemble *ensemble, char *ret_origin)
 {
         snprintf(ret_origin, SL_ALLOCATION_ORIGIN_BYTES,
-                "%s: %s at %.15g a second, headroom %.15g, on %.160s, profiles %016" PRIx64 ", seed %" PRIu64
+                "%s: %s at %.15g a second, headroom %.15g, on %s, profiles %016" PRIx64 ", seed %" PRIu64
                 ", starts %u, benches %" PRIu64 ": ",
                 ensemble->name, sl_objective_names[wish->objective], wish->load, wish->headroom, ensemble->rows, ensemble->digest,
                 (uint64_t)wish->seed, (uint32_t)wish->starts, (uint64_t)wish->benches);
@@ -296,7 +327,8 @@ static int keep(const struct optimize_wish *wish, const struct optimize_task *ta
         origin_begin(wish, ensemble, origin);
         used = strlen(origin);
         if (found->confirmed.n)
-                snprintf(origin + used, sizeof(origin) - used, "%.1f samples a second measured", found->confirmed.throughput);
+                snprintf(
+                        origin + used, sizeof(origin) - used, "%.1f samples a second measured", found->confirmed.throughput.median);
         else
                 snprintf(origin + used, sizeof(origin) - used, "%.1f computed", found->optimum.score);
         int r = sl_allocation_cache_put(NULL, ensemble->cache_name, allocation, origin, error);
@@ -319,7 +351,7 @@ static int recall(const struct optimize_wish *wish, const struct optimize_ensemb
         char origin[SL_ALLOCATION_ORIGIN_BYTES], kept[SL_ALLOCATION_ORIGIN_BYTES];
         struct sl_error damage = {""};
 
-        if (wish->again || wish->n_pins || wish->forbid || wish->explain || wish->baselines)
+        if (wish->again || wish->n_pins || wish->forbid || wish->explain)
                 return 0;
         origin_begin(wish, ensemble, origin);
         if (sl_allocation_cache_find(NULL, ensemble->cache_name, &allocation, kept, &damage) < 0 ||
@@ -327,7 +359,7 @@ static int recall(const struct optimize_wish *wish, const struct optimize_ensemb
                 return 0;
         sl_allocation_print(stdout, allocation);
         printf("kept        %s (--again searches again)\n", kept);
-        int r = wish->output ? allocation_write(wish->output, allocation, error) : 0;
+        int r = wish->output ? allocation_write(wish, allocation, error) : 0;
         return r < 0 ? r : 1;
 }
 
@@ -343,7 +375,7 @@ static int optimize(
         found.matrix = sl_matrix_new(task.costs->n_devices, task.costs->n_models);
         r = found.matrix ? search_run(wish, &task, ensemble, view, &found, error) : sl_error_set(error, ENOMEM, "out of memory");
         if (r == 0 && wish->output)
-                r = answer_write(wish->output, task.costs, found.matrix, error);
+                r = answer_write(wish, task.costs, found.matrix, error);
         if (r == 0 && ensemble)
                 r = keep(wish, &task, ensemble, &found, error);
         if (r == 0 && wish->explain && !found.optimum.stopped)
@@ -353,22 +385,23 @@ static int optimize(
         return r;
 }
 
-/* Measured here, for what a repository has. */
+/* Measured here, for what a repository has. A new search does not rest on what was disturbed: that is measured once more. */
 static int optimize_folder(struct optimize_wish *wish, struct view *view, struct sl_error *error)
 {
+        const char *batches = wish->batches ? wish->batches : "1,8,32";
         struct optimize_ensemble ensemble;
         int r = optimize_ensemble_init(&ensemble, wish->subject, wish->devices, error);
 
-        r = r < 0 ? r
-                  : optimize_ensemble_measure(&ensemble, wish->subject, wish->batches ? wish->batches : "1,8,32", wish->seconds,
-                            view->interrupts, error);
+        ensemble.data_folders = data_folders_given(&wish->folders);
+        r = r < 0 ? r : optimize_ensemble_measure(&ensemble, wish->subject, batches, wish->seconds, false, view->interrupts, error);
         if (r == 0)
                 r = recall(wish, &ensemble, error);
         if (r == 0) {
+                r = optimize_ensemble_measure(&ensemble, wish->subject, batches, wish->seconds, true, view->interrupts, error);
                 wish->costs_path = ensemble.costs;
                 wish->devices = ensemble.rows;
                 wish->models = ensemble.columns;
-                r = optimize(wish, &ensemble, view, error);
+                r = r < 0 ? r : optimize(wish, &ensemble, view, error);
         }
         optimize_ensemble_deinit(&ensemble);
         return r;
@@ -383,6 +416,8 @@ int command_optimize(int argc, char **argv)
         if (optimize_parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "optimize", "%s", error.text) : complain_usage("optimize");
         int r = view_init(&view, &error);
+        if (r == 0)
+                r = take_standard_output(&wish, &error);
         if (r == 0)
                 r = wish.is_folder ? optimize_folder(&wish, &view, &error) : optimize(&wish, NULL, &view, &error);
         if (view.interrupts >= 0)

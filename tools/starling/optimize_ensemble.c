@@ -3,6 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/processor.h"
+#include "data_folders.h"
 #include "device_let.h"
 #include "model_config.h"
 #include "repository.h"
@@ -32,7 +34,8 @@ static int check_device(const struct sl_model_spec *specs, uint32_t n, const cha
         for (uint32_t i = 0; i < n; i++)
                 if (strcmp(specs[i].name, name) == 0 && specs[i].on_gpu)
                         return sl_error_set(error, EINVAL,
-                                "model \"%s\": its device is a GPU, and what workers cost there is not measured: give COSTS.yaml", name);
+                                "model \"%s\": its device is a GPU, and what workers cost there is not measured: give COSTS.yaml",
+                                name);
         return 0;
 }
 
@@ -74,6 +77,7 @@ static int scan(struct optimize_ensemble *ensemble, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *found = NULL;
         struct sl_error complaint = {""};
+        char processor[SL_PROCESSOR_BYTES];
         uint32_t n;
         int r = sl_repository_scan_plain(ensemble->repository, &complaint, &found, error);
 
@@ -85,7 +89,8 @@ static int scan(struct optimize_ensemble *ensemble, struct sl_error *error)
                         spec                ? spec->refused
                         : complaint.text[0] ? complaint.text
                                             : "no model and no ensemble");
-        sl_allocation_cache_name(specs, n, spec, ensemble->cache_name);
+        sl_processor_name(processor);
+        sl_allocation_cache_name(processor, specs, n, spec, ensemble->cache_name);
         return take_members(ensemble, specs, n, spec, error);
 }
 
@@ -215,6 +220,27 @@ static int run_command(const char *const *argv, int interrupts, struct sl_error 
                        : sl_error_set(error, EIO, "what its members cost was not measured (`starling %s`)", argv[1]);
 }
 
+#define WORDS_MAX 16
+
+/* The command of these words, with the folders of data, on @folder. */
+static int run_on(const struct optimize_ensemble *ensemble, const char *const *words, const char *folder, int interrupts,
+        struct sl_error *error)
+{
+        const char *argv[1 + WORDS_MAX + 2 * DATA_FOLDERS_MAX + 2] = {"starling"};
+        size_t n = 1;
+
+        while (n <= WORDS_MAX && words[n - 1]) {
+                argv[n] = words[n - 1];
+                n++;
+        }
+        for (uint32_t i = 0; i < ensemble->data_folders.n && i < DATA_FOLDERS_MAX; i++) {
+                argv[n++] = "--data-folder";
+                argv[n++] = ensemble->data_folders.paths[i];
+        }
+        argv[n] = folder;
+        return run_command(argv, interrupts, error);
+}
+
 static int make_folder(struct optimize_ensemble *ensemble, struct sl_error *error)
 {
         const char *base = getenv("TMPDIR");
@@ -250,19 +276,18 @@ static int digest_file(const char *path, uint64_t *ret_digest, struct sl_error *
 }
 
 int optimize_ensemble_measure(struct optimize_ensemble *ensemble, const char *folder, const char *batches, double seconds,
-        int interrupts, struct sl_error *error)
+        bool disturbed, int interrupts, struct sl_error *error)
 {
         char most[32];
-        int r = make_folder(ensemble, error);
+        int r = ensemble->folder[0] ? 0 : make_folder(ensemble, error);
 
         snprintf(most, sizeof(most), "%g", seconds);
-        r = r < 0 ? r
-                  : run_command((const char *const[]){"starling", "profile", "--devices", ensemble->rows, "--batches", batches,
-                                        "--seconds", most, folder, NULL},
-                            interrupts, error);
-        r = r < 0 ? r
-                  : run_command((const char *const[]){"starling", "profile", "export", "--devices", ensemble->rows, "--batches",
-                                        batches, "-o", ensemble->costs, folder, NULL},
-                            interrupts, error);
+        const char *const measure[] = {"profile", "--devices", ensemble->rows, "--batches", batches, "--seconds", most,
+                disturbed ? "--disturbed" : NULL, NULL};
+        const char *const export[] = {
+                "profile", "export", "--devices", ensemble->rows, "--batches", batches, "-o", ensemble->costs, NULL};
+
+        r = r < 0 ? r : run_on(ensemble, measure, folder, interrupts, error);
+        r = r < 0 ? r : run_on(ensemble, export, folder, interrupts, error);
         return r < 0 ? r : digest_file(ensemble->costs, &ensemble->digest, error);
 }

@@ -67,7 +67,8 @@ static int take_objective(struct optimize_wish *wish, const char *text, struct s
 static int take_pin(struct optimize_wish *wish, const char *text, struct sl_error *error)
 {
         if (wish->n_pins == PINS_MAX)
-                return sl_error_set(error, EINVAL, "--pin: more than %d", PINS_MAX);
+                return sl_error_set(
+                        error, EINVAL, "--pin: \"%s\" is number %d, at most %d are taken", text, PINS_MAX + 1, PINS_MAX);
         wish->pins[wish->n_pins++] = text;
         return 0;
 }
@@ -87,6 +88,8 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
                 return take_real("load", value, 0, LOAD_MAX, &wish->load, error);
         case OPTION_HEADROOM:
                 return take_real("headroom", value, 0, SL_HEADROOM_MAX, &wish->headroom, error);
+        case OPTION_DATA_FOLDER:
+                return data_folders_add(&wish->folders, value, error);
         case OPTION_PIN:
                 return take_pin(wish, value, error);
         case OPTION_FORBID:
@@ -105,9 +108,6 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
                 return take_real("seconds", value, SECONDS_MIN, SECONDS_MAX, &wish->seconds, error);
         case OPTION_CONFIRM:
                 return take_u32("confirm", value, 0, SL_RANKING_MAX, &wish->confirm, error);
-        case OPTION_BASELINES:
-                wish->baselines = true;
-                return 0;
         case OPTION_AGAIN:
                 wish->again = true;
                 return 0;
@@ -185,7 +185,7 @@ struct picks {
 static int picks_add(struct picks *picks, const char *option, uint32_t index, uint64_t times, struct sl_error *error)
 {
         if (times > SL_COST_DEVICES_MAX - picks->n)
-                return sl_error_set(error, E2BIG, "--%s: more than %u", option, SL_COST_DEVICES_MAX);
+                return sl_error_set(error, E2BIG, "--%s: more than %u names", option, SL_COST_DEVICES_MAX);
         while (times--)
                 picks->indices[picks->n++] = index;
         return 0;

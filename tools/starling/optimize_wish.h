@@ -4,11 +4,13 @@
  */
 #pragma once
 
+#include "data_folders.h"
 #include "objective.h"
 #include "problem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define PINS_MAX 256
 
@@ -16,13 +18,15 @@ struct optimize_wish {
         const char *subject;    /* the argument */
         bool is_folder;         /* of a repository; else costs */
         const char *costs_path; /* the argument, or what was written for the folder */
+        FILE *answer;           /* standard output, where that is the output; NULL */
         const char *output, *devices, *models, *forbid, *batches;
         const char *pins[PINS_MAX];
+        struct data_folders folders;
         uint32_t n_pins, benches, starts, confirm;
         enum sl_objective objective;
         double load, headroom, seconds;
         uint64_t seed;
-        bool explain, again, baselines;
+        bool explain, again;
 };
 
 /* Costs of the rows and columns that are asked for, and the constraints. */

@@ -118,7 +118,7 @@ static void print_who(const struct flight_entry *entry)
 static void print_in_flight(const struct flight *flight, const struct flight_entry *entry)
 {
         const struct sl_flight_record *record = &entry->record;
-        char since[40], age[QUANTITY_BYTES], worker[192];
+        char since[40], age[QUANTITY_BYTES], worker[SL_STATS_MODEL_BYTES + 64];
 
         print_who(entry);
         printf("\n    %s since %s, %s before the last record;", sl_flight_stage_name(record->stage),
@@ -179,7 +179,7 @@ static json_t *number(uint64_t value)
 static json_t *places_json(const struct flight *flight, const struct sl_flight_record *record)
 {
         json_t *places = json_array();
-        char worker[192];
+        char worker[SL_STATS_MODEL_BYTES + 64];
 
         for (uint32_t i = 0; i < SL_FLIGHT_PLACES; i++)
                 if (record->places[i].worker)

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "command_options.h"
 #include "compile.h"
+#include "data_folders.h"
 #include "device_let.h"
 #include "lower_options.h"
 #include "model_argument.h"
@@ -43,6 +44,8 @@ static const struct option options[] = {PROFILE_OPTIONS(OPTION_GETOPT){0}};
 struct wish {
         const char *path, *trace;
         struct model_argument model;
+        struct data_folders folders;
+        struct sl_data_folders given; /* them; of this struct, which is not copied */
         struct sl_lower_options lowering;
         uint32_t batch; /* 0: the largest of the ladder */
         double seconds;
@@ -85,11 +88,15 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
         case OPTION_BESIDE:
         case OPTION_MIXED:
         case OPTION_WIDTH:
+        case OPTION_ELASTIC:
         case OPTION_AGAIN:
+        case OPTION_DISTURBED:
         case OPTION_STORE:
         case 'o':
                 wish->workers = true;
                 return 0;
+        case OPTION_DATA_FOLDER:
+                return data_folders_add(&wish->folders, value, error);
         case 'O':
                 wish->lowering.shapes_known = true;
                 return sl_lower_options_parse(&wish->lowering, value, error);
@@ -101,10 +108,12 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
 /* -EINVAL without a text: wrong usage. */
 static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
 {
+        wish->folders.n = 0;
         for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (take(wish, option, optarg, error) < 0)
                         return -EINVAL;
         }
+        wish->given = data_folders_given(&wish->folders);
         wish->workers = wish->workers || (wish->threads && !wish->nodes);
         if (wish->workers)
                 return 0;
@@ -170,14 +179,16 @@ static int find_model(int argc, char **argv, struct wish *wish, struct sl_error 
         if (r < 0)
                 return r;
         wish->path = wish->model.path;
-        return model_argument_settle("profile", &wish->model, wish->batch ? wish->batch : 1, &wish->lowering, error);
+        return model_argument_settle("profile", &wish->model, &wish->given, wish->batch ? wish->batch : 1, &wish->lowering, error);
 }
 
 static int compile(
         const struct wish *wish, const struct sl_lower_options *lowering, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = sl_compile(&(struct sl_compile_options){.model_path = wish->path, .lowering = lowering}, &fd, error);
+        int r = sl_compile(
+                &(struct sl_compile_options){.model_path = wish->path, .lowering = lowering, .data_folders = &wish->given}, &fd,
+                error);
 
         return r < 0 ? r : sl_plan_open(fd, ret_plan, error);
 }

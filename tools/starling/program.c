@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands that are programs of their own, so that their libraries are mapped into no runtime, and a runtime's into none of them:
- * HTTP's of the exporter, the terminal's of top, the database's of profiles.
+ * HTTP's of the exporter, the terminal's of top, the database's of profiles and of register.
  */
+#include "base/error.h"
 #include "command.h"
+#include "program_beside.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,13 +16,12 @@
 
 int become(const char *program, char **argv)
 {
-        char self[2048], path[sizeof(self) + sizeof(FOLDER) + 64];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+        char from_here[sizeof(FOLDER) + 64], path[PATH_MAX];
+        struct sl_error error;
 
-        if (n < 0)
-                return complain(STATUS_FAILED, argv[0], "/proc/self/exe: %s", strerror(errno));
-        self[n] = 0;
-        snprintf(path, sizeof(path), "%s/" FOLDER "%s", dirname(self), program);
+        snprintf(from_here, sizeof(from_here), FOLDER "%s", program);
+        if (program_beside(from_here, path, &error) < 0)
+                return complain(STATUS_FAILED, argv[0], "%s", error.text);
         execv(path, argv);
         return complain(STATUS_FAILED, argv[0], "%s: %s", path, strerror(errno));
 }
@@ -36,4 +36,10 @@ int command_top(int argc, char **argv)
 {
         (void)argc;
         return become("starling-top", argv);
+}
+
+int command_register(int argc, char **argv)
+{
+        (void)argc;
+        return become("starling-register", argv);
 }

@@ -20,10 +20,10 @@
 #include "sample_files.h"
 #include "sandbox.h"
 #include "variant_note.h"
+#include "variant_file.h"
 #include "whole_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -31,14 +31,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
 
 #define PROPERTIES_MAX 16
 #define VALUE_BYTES    1024
 #define LINE_BYTES     (VALUE_BYTES + 64)
-#define COPY_BYTES     (1u << 30)      /* at most at once */
 #define CUT_OFF        ",\xe2\x80\xa6" /* an ellipsis in UTF-8 */
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
@@ -63,7 +60,7 @@ struct wish {
 /* What sl_value_...() says of it. */
 static int refuse_value(const char *option, const char *value, const char *wanted, struct sl_error *error)
 {
-        return sl_error_set(error, EINVAL, "--%s: \"%.200s\" is %s", option, value, wanted);
+        return sl_error_set(error, EINVAL, "--%s: \"%s\" is %s", option, value, wanted);
 }
 
 static int take_method(struct wish *wish, const char *value, struct sl_error *error)
@@ -95,10 +92,11 @@ static int take_real(double *real, const char *option, const char *value, double
 
 static int take_option(struct wish *wish, enum sl_lower_option option, const char *value, struct sl_error *error)
 {
-        char text[64];
+        char wanted[SL_WISH_BYTES];
 
-        snprintf(text, sizeof(text), "%s=%.40s", sl_lower_option_name(option), value);
-        return sl_lower_options_parse(&wish->options.lowering, text, error);
+        if (sl_lower_options_set(&wish->options.lowering, option, value, wanted) < 0)
+                return refuse_value(sl_lower_option_name(option), value, wanted, error);
+        return 0;
 }
 
 /* By itself it leaves the precision as it is. */
@@ -319,18 +317,7 @@ static int quantize_here(void *context, void *ret_answer, struct sl_error *error
 /* Time and memory are the user's, as ever: how long it takes is a matter of the samples. */
 static int quantize_confined(struct order *order, struct answer *ret_answer, struct sl_error *error)
 {
-        const struct sl_call_rule calls[] = {
-                SL_CALL_WITH(write, SL_ARG_IS(0, order->fd)),
-                /* samples */
-                SL_CALL(access),
-                SL_CALL(faccessat),
-                /* plans, which are files in memory */
-                SL_CALL(memfd_create),
-                SL_CALL(pwrite64),
-                SL_CALL(ftruncate),
-                SL_CALL(fallocate),
-                SL_CALL_WITH_BOTH(prlimit64, SL_ARG_IS(0, 0), SL_ARG_IS(2, 0)),
-        };
+        const struct sl_call_rule calls[] = {VARIANT_FILE_CALLS(order->fd)};
         struct sample_files files = {.n = 0};
         struct confined confined = {.path = order->wish->model,
                 .seconds = SL_SANDBOX_NO_LIMIT,
@@ -365,30 +352,9 @@ static void warn_if_float(const struct wish *wish, const struct answer *answer)
                         wish->options.max_loss, answer->n_products);
 }
 
-/* @context: a descriptor of the file, in memory, whose other holder has ended. */
-static int copy_file(int to, void *context)
-{
-        int from = *(const int *)context;
-        off_t at = 0;
-        ssize_t n;
-
-        do
-                n = sendfile(to, from, &at, COPY_BYTES);
-        while (n > 0 || (n < 0 && errno == EINTR));
-        return n < 0 ? -errno : 0;
-}
-
-/* Beside standard input, output and error, of which one may be closed. */
-static int make_file(void)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("variant", MFD_CLOEXEC);
-
-        return fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-}
-
 static int quantize(struct wish *wish, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = make_file();
+        SL_CLEANUP(sl_cleanup_fd) int fd = variant_file_new();
         SL_CLEANUP(sl_cleanup_free) struct answer *answer = malloc(sizeof(*answer));
         char place[PATH_MAX];
         int r = find_whole_file(wish->output, place, error);
@@ -398,7 +364,7 @@ static int quantize(struct wish *wish, struct sl_error *error)
         if (fd < 0 || !answer)
                 return sl_error_set(error, ENOMEM, "no memory for the file");
         r = quantize_confined(&(struct order){wish, fd}, answer, error);
-        r = r < 0 ? r : keep_whole_file(place, copy_file, &fd, error);
+        r = r < 0 ? r : copy_whole_file(place, fd, error);
         if (r < 0)
                 return r;
         printf("%.*s", (int)sizeof(answer->lines) - 1, answer->lines);
@@ -418,7 +384,7 @@ int command_quantize(int argc, char **argv)
                 return error.text[0] ? complain(STATUS_USAGE, "quantize", "%s", error.text) : complain_usage("quantize");
         r = quantize(&wish, &error);
         if (r == 0) {
-                note_if_model_is_slower("quantize", wish.output, &wish.options.lowering);
+                note_if_model_is_slower("quantize", wish.output, NULL, &wish.options.lowering);
                 return STATUS_OK;
         }
         return complain(STATUS_FAILED, "quantize", "%s", error.text[0] ? error.text : strerrordesc_np(-r));

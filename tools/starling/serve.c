@@ -33,6 +33,9 @@ static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_
                 case OPTION_FAKE:
                         ret_options->fake = true;
                         break;
+                case OPTION_HISTORY:
+                        ret_options->history = optarg;
+                        break;
                 case OPTION_LOG_LEVEL:
                         ret_options->log_level = optarg;
                         break;

@@ -17,6 +17,10 @@ int session_parse(int argc, char **argv, const struct option *options, int min, 
                         arguments.json = true;
                 else if (option == OPTION_VERBOSE)
                         arguments.verbose = true;
+                else if (option == OPTION_WHY)
+                        arguments.why = optarg;
+                else if (option == OPTION_EXPLAIN)
+                        arguments.explain = optarg;
                 else if (option == OPTION_CONFIGURED)
                         arguments.configured = true;
                 else

@@ -10,11 +10,13 @@
 #include <stdbool.h>
 
 /* The options of all commands that talk to a runtime; each has a table of those that it takes. */
-enum { SESSION_OPTIONS = OPTIONS_BEGIN, MODELS_OPTIONS(OPTION_ID) OPTION_CONFIGURED };
+enum { SESSION_OPTIONS = OPTIONS_BEGIN, MODELS_OPTIONS(OPTION_ID) OPTION_CONFIGURED, OPTION_EXPLAIN };
 
 /* What they say; then the arguments. */
 struct session_arguments {
         const char *name; /* of the runtime, or the path of its socket; NULL: the default */
+        const char *why;  /* of a model; NULL: nobody asks */
+        const char *explain; /* a wish; NULL: nobody asks */
         bool json, verbose, configured;
         int n_arguments;
         char **arguments;

@@ -10,7 +10,7 @@
 
 static const char *plain(const char *text)
 {
-        static char copy[160];
+        static char copy[SL_STATS_MODEL_BYTES];
 
         return quantity_text(text, copy, sizeof(copy));
 }
@@ -65,6 +65,23 @@ static void print_memory(const struct snapshot *s)
                 if (VALUE(&s->memory[i].slot, most_bytes))
                         printf("    %-10s %12" PRIu64 "  most %12" PRIu64 "\n", plain(s->memory[i].slot.name),
                                 VALUE(&s->memory[i].slot, bytes), VALUE(&s->memory[i].slot, most_bytes));
+}
+
+/* How often each kind was carried out; what never was is left out. */
+static void print_steps(const struct snapshot *s)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < s->n_steps; i++) {
+                const struct sl_step_stats *slot = &s->steps[i].slot;
+
+                if (!VALUE(slot, taken))
+                        continue;
+                printf("%s  %s %" PRIu64, any ? "" : "steps", plain(slot->name), VALUE(slot, taken));
+                any = true;
+        }
+        if (any)
+                putchar('\n');
 }
 
 static void print_dispatcher(const struct sl_dispatcher_stats *slot)
@@ -168,6 +185,7 @@ void stats_print_text(const struct snapshot *s)
 {
         print_header(s);
         print_memory(s);
+        print_steps(s);
         for (uint32_t i = 0; i < s->n_dispatchers; i++)
                 print_dispatcher(&s->dispatchers[i].slot);
         for (uint32_t i = 0; i < s->n_models; i++)

@@ -16,7 +16,7 @@ static int read_size(const char *text, uint64_t *ret_size, struct sl_error *erro
 
         if (sl_value_number(text, 1, SL_TEAM_MEMBERS_MAX, ret_size, words) == 0)
                 return 0;
-        return sl_error_set(error, EINVAL, "--threads: \"%.40s\" is %s", text, words);
+        return sl_error_set(error, EINVAL, "--threads: \"%s\" is %s", text, words);
 }
 
 void thread_list_add(struct thread_list *list, uint32_t size)
@@ -58,7 +58,7 @@ int thread_list_parse(struct thread_list *list, const char *text, struct sl_erro
         int r = 0;
 
         if (strlen(text) >= sizeof(copy))
-                return sl_error_set(error, EINVAL, "--threads: \"%.40s...\" is a list of more than %d bytes", text, LIST_BYTES - 1);
+                return sl_error_set(error, EINVAL, "--threads: \"%s\" is a list of more than %d bytes", text, LIST_BYTES - 1);
         strcpy(copy, text);
         *list = (struct thread_list){.n = 0};
         while (r == 0 && (item = strsep(&rest, ",")))

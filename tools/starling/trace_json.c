@@ -13,7 +13,7 @@ struct printer {
         FILE *out;
         uint64_t base_ns;
         const char *comma;
-        char name[2 * SL_STATS_NAME_BYTES];
+        char name[SL_STATS_MODEL_BYTES];
 };
 
 /* What it prints needs no escape but these. */
@@ -57,7 +57,7 @@ static void print_name(struct printer *printer, const char *what, int pid, uint3
 static void describe_worker(struct printer *printer, uint32_t index, char *ret_text, size_t bytes)
 {
         struct sl_worker_stats worker;
-        char name[2 * SL_STATS_NAME_BYTES];
+        char name[SL_STATS_MODEL_BYTES];
 
         if (sl_stats_read_worker(printer->lanes->trace->view, index, &worker) == 0)
                 snprintf(ret_text, bytes, "worker %u: %s", index, quantity_text(worker.model, name, sizeof(name)));
@@ -67,7 +67,7 @@ static void describe_worker(struct printer *printer, uint32_t index, char *ret_t
 
 static void print_lane(struct printer *printer, const struct lane_item *item)
 {
-        char text[256], copy[300];
+        char text[SL_STATS_MODEL_BYTES + 64], copy[sizeof(text) + 16];
 
         switch (item->kind) {
         case LANE_WORKER:

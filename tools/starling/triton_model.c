@@ -39,13 +39,13 @@ static int refuse(const struct translation *t, const struct pbtxt_field *field, 
 
 static int refuse(const struct translation *t, const struct pbtxt_field *field, const char *format, ...)
 {
-        char text[SL_ERROR_TEXT_BYTES];
+        struct sl_error text;
         va_list args;
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        sl_error_print(&text, format, args);
         va_end(args);
-        return sl_error_set(t->error, ENOTSUP, "%s:%u: %s", t->path, field->line, text);
+        return sl_error_set(t->error, ENOTSUP, "%s:%u: %s", t->path, field->line, text.text);
 }
 
 /* A whole number, or @absent. Messages and words count as 0. */
@@ -264,7 +264,7 @@ static int take_step(struct translation *t, const struct pbtxt_field *step, cons
         char wish[SL_WISH_BYTES];
         uint64_t number;
 
-        if (sl_value_name(name, wish) < 0)
+        if (sl_value_model_name(name, wish) < 0)
                 return refuse(t, step, "model_name \"%s\" is %s", name, wish);
         if (*version && strcmp(version, "-1") != 0 && sl_value_number(version, 1, INT64_MAX, &number, wish) < 0)
                 return refuse(t, step, "model_version \"%s\" is %s", version, wish);

@@ -48,11 +48,13 @@ void note_if_slower(const char *command, int plan_fd, const struct sl_lower_opti
                 fprintf(stderr, "starling %s: note: %s\n", command, text);
 }
 
-void note_if_model_is_slower(const char *command, const char *path, const struct sl_lower_options *lowering)
+void note_if_model_is_slower(
+        const char *command, const char *path, const struct sl_data_folders *data_folders, const struct sl_lower_options *lowering)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_error error = {""};
 
-        if (sl_compile(&(struct sl_compile_options){.model_path = path, .lowering = lowering}, &fd, &error) == 0)
+        if (sl_compile(&(struct sl_compile_options){.model_path = path, .lowering = lowering, .data_folders = data_folders}, &fd,
+                    &error) == 0)
                 note_if_slower(command, fd, lowering);
 }

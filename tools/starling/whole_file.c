@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define COPY_BYTES (1u << 30) /* at most at once */
 
 int find_whole_file(const char *path, char ret_place[PATH_MAX], struct sl_error *error)
 {
@@ -52,4 +55,22 @@ int keep_whole_file(const char *place, int (*write)(int fd, void *context), void
                 return 0;
         unlink(under_way);
         return sl_error_set(error, -r, "\"%s\": %s", place, strerror(-r));
+}
+
+/* @context: a descriptor. */
+static int copy_file(int to, void *context)
+{
+        int from = *(const int *)context;
+        off_t at = 0;
+        ssize_t n;
+
+        do
+                n = sendfile(to, from, &at, COPY_BYTES);
+        while (n > 0 || (n < 0 && errno == EINTR));
+        return n < 0 ? -errno : 0;
+}
+
+int copy_whole_file(const char *place, int from, struct sl_error *error)
+{
+        return keep_whole_file(place, copy_file, &from, error);
 }

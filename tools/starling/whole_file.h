@@ -17,3 +17,6 @@ int find_whole_file(const char *path, char ret_place[PATH_MAX], struct sl_error 
 
 /* @write fills it, and returns 0 or -errno. Return: that; -errno of making, or of replacing what was there, which stays. */
 int keep_whole_file(const char *place, int (*write)(int fd, void *context), void *context, struct sl_error *error);
+
+/* The same of a copy of all that @from has, a descriptor of a regular file or of one in memory. */
+int copy_whole_file(const char *place, int from, struct sl_error *error);

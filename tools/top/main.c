@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/standard_fds.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "command.h"
 #include "command_options.h"
@@ -44,7 +45,7 @@ static int usage(void)
 
 static int parse(int argc, char **argv, const char **ret_name, double *ret_seconds)
 {
-        char wish[SL_WISH_BYTES], text[256];
+        char wish[SL_WISH_BYTES], shown[64], text[sizeof(wish) + sizeof(shown) + 32];
 
         for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_NAME) {
@@ -52,7 +53,7 @@ static int parse(int argc, char **argv, const char **ret_name, double *ret_secon
                 } else if (option == OPTION_INTERVAL) {
                         if (sl_value_real(optarg, SECONDS_MIN, SECONDS_MAX, ret_seconds, wish) == 0)
                                 continue;
-                        snprintf(text, sizeof(text), "--interval: \"%.40s\" is %.100s", optarg, wish);
+                        snprintf(text, sizeof(text), "--interval: \"%s\" is %s", sl_utf8_fit(optarg, shown, sizeof(shown)), wish);
                         return complain_top(STATUS_USAGE, text);
                 } else {
                         return usage();

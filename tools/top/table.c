@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "table.h"
 
+#include "base/utf8.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,7 @@ void table_text(struct table_row *row, uint32_t *at, enum canvas_style style, co
 {
         struct table_cell *cell = &row->cells[(*at)++];
 
-        snprintf(cell->text, sizeof(cell->text), "%s", text);
+        sl_utf8_fit(text, cell->text, sizeof(cell->text));
         cell->style = style;
 }
 
@@ -123,14 +125,14 @@ uint32_t table_find(const struct table *table, uint64_t id, uint32_t otherwise)
 
 static int width_of(const struct table *table, uint32_t column)
 {
-        size_t width = strlen(table->columns[column].title);
+        int width = canvas_columns(table->columns[column].title);
 
         for (uint32_t i = 0; i < table->n_rows; i++) {
-                size_t bytes = strlen(table->rows[i].cells[column].text);
+                int columns = canvas_columns(table->rows[i].cells[column].text);
 
-                width = bytes > width ? bytes : width;
+                width = columns > width ? columns : width;
         }
-        return width < WIDTH_MAX ? (int)width : WIDTH_MAX;
+        return width < WIDTH_MAX ? width : WIDTH_MAX;
 }
 
 static void draw_column(

@@ -12,8 +12,10 @@
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #define NCURSES_NOMACROS
+#define NCURSES_WIDECHAR 1
 #include <curses.h>
 
 #define ESCAPE_MS 25 /* that the rest of a key's sequence may take */
@@ -152,6 +154,25 @@ void terminal_size(int *ret_rows, int *ret_columns)
         getmaxyx(stdscr, *ret_rows, *ret_columns);
 }
 
+/* A wide one whose second column has something else by now is none. */
+static bool has_character(const struct canvas *canvas, size_t at, int column)
+{
+        uint32_t character = canvas->characters[at];
+
+        if (!character || character == CANVAS_BEHIND)
+                return false;
+        return wcwidth((wchar_t)character) == 1 || (column + 1 < canvas->columns && canvas->characters[at + 1] == CANVAS_BEHIND);
+}
+
+static void paint_character(int row, int column, uint32_t character, chtype attributes)
+{
+        const wchar_t text[] = {(wchar_t)character, 0};
+        cchar_t cell;
+
+        setcchar(&cell, text, attributes & ~A_COLOR, (short)PAIR_NUMBER(attributes), NULL);
+        mvwadd_wch(stdscr, row, column, &cell);
+}
+
 void terminal_paint(const struct canvas *canvas)
 {
         werase(stdscr);
@@ -159,8 +180,12 @@ void terminal_paint(const struct canvas *canvas)
                 for (int column = 0; column < canvas->columns; column++) {
                         size_t at = (size_t)row * (size_t)canvas->columns + (size_t)column;
 
-                        mvwaddch(stdscr, row, column,
-                                (chtype)(unsigned char)canvas->text[at] | attribute_of((enum canvas_style)canvas->styles[at]));
+                        chtype attributes = attribute_of((enum canvas_style)canvas->styles[at]);
+
+                        if (has_character(canvas, at, column))
+                                paint_character(row, column, canvas->characters[at], attributes);
+                        else if (canvas->characters[at] != CANVAS_BEHIND || !column || !has_character(canvas, at - 1, column - 1))
+                                mvwaddch(stdscr, row, column, (chtype)(unsigned char)canvas->text[at] | attributes);
                 }
         wrefresh(stdscr);
 }

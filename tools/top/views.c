@@ -230,7 +230,7 @@ static void fill_worker(struct table_row *row, const struct interval *interval, 
         put_share(row, &at, worker->busy);
         put_time(row, &at, worker->total.p50_ns);
         put_time(row, &at, worker->total.p99_ns);
-        put_bytes(row, &at, COUNTER(slot, workspace_bytes) + COUNTER(slot, pool_bytes));
+        put_bytes(row, &at, COUNTER(slot, workspace_bytes) + COUNTER(slot, pool_bytes) + COUNTER(slot, dynamic_bytes));
         describe_worker(interval, slot, row->detail, sizeof(row->detail));
 }
 

@@ -124,7 +124,7 @@ uint64_t flight_unix_ns(const struct flight *flight, uint64_t ns)
 const char *flight_worker(const struct flight *flight, uint16_t worker, char *ret_text, size_t bytes)
 {
         struct sl_worker_stats slot;
-        char model[SL_STATS_NAME_BYTES], executor[sizeof(slot.executor)];
+        char model[SL_STATS_MODEL_BYTES], executor[sizeof(slot.executor)];
 
         if (worker == SL_FLIGHT_SEVERAL)
                 snprintf(ret_text, bytes, "several others");

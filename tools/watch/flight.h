@@ -12,7 +12,7 @@ struct sl_error;
 struct flight_entry {
         struct sl_flight_record record;
         bool torn; /* it was being changed: parts of it are as before, or it was another request's */
-        char model[SL_STATS_NAME_BYTES];
+        char model[SL_STATS_MODEL_BYTES];
 };
 
 struct flight {

@@ -19,10 +19,10 @@ static inline json_t *json_number_or_null(uint64_t value, uint64_t nothing)
         return value == nothing ? json_null() : json_number(value);
 }
 
-/* A text that is no UTF-8 is shown as what of it is ASCII. */
+/* Of a text that is no UTF-8 each byte that is none is '?'. */
 static inline json_t *json_text(const char *text)
 {
-        char plain[256];
+        char plain[2048];
         json_t *value = json_string(text);
 
         return value ? value : json_string(quantity_text(text, plain, sizeof(plain)));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "quantity.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 
 /* Decimals that make three digits of it. */
@@ -82,10 +84,5 @@ const char *quantity_share(double share, char ret_text[QUANTITY_BYTES])
 
 const char *quantity_text(const char *text, char *ret_text, size_t bytes)
 {
-        size_t n = 0;
-
-        for (; text[n] && n + 1 < bytes; n++)
-                ret_text[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
-        ret_text[n] = 0;
-        return ret_text;
+        return sl_utf8_clean(sl_utf8_fit(text, ret_text, bytes), ret_text, bytes);
 }

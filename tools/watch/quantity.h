@@ -24,5 +24,5 @@ const char *quantity_bytes(uint64_t bytes, char ret_text[QUANTITY_BYTES]);
 /* "45%" */
 const char *quantity_share(double share, char ret_text[QUANTITY_BYTES]);
 
-/* What a terminal would act on, and what is no ASCII, becomes '?'. Cut when @bytes do not suffice. */
+/* What a terminal would act on, and what is no UTF-8, becomes '?'. Shortened in the middle when @bytes do not suffice. */
 const char *quantity_text(const char *text, char *ret_text, size_t bytes);

@@ -26,16 +26,33 @@ struct kind {
 /* Slots that cannot be read, each for some ms. Beyond that the page is damaged, and no more of the section is looked at. */
 #define BUSY_MAX 16u
 
+/* Room for twice as many entries as before, the new ones zero. NULL: no memory, and @entries is gone. */
+static char *grow(char *entries, size_t bytes, uint32_t *n_max)
+{
+        uint32_t more = *n_max ? 2 * *n_max : 64;
+        char *grown = aligned_alloc(ALIGNMENT, more * bytes);
+
+        if (grown) {
+                if (*n_max)
+                        memcpy(grown, entries, *n_max * bytes);
+                memset(grown + *n_max * bytes, 0, (more - *n_max) * bytes);
+                *n_max = more;
+        }
+        free(entries);
+        return grown;
+}
+
 /* Every slot in use of one section. Return: 0, -ENOMEM. */
 static int read_section(const struct sl_stats_view *view, const struct kind *kind, void **ret_entries, uint32_t *ret_n)
 {
-        uint32_t n_slots = sl_stats_count(view, kind->section), n = 0, n_busy = 0;
-        char *entries = aligned_alloc(ALIGNMENT, (n_slots + 1ul) * kind->bytes);
+        uint32_t n_slots = sl_stats_count(view, kind->section), n = 0, n_max = 0, n_busy = 0;
+        char *entries = grow(NULL, kind->bytes, &n_max);
 
-        if (!entries)
-                return -ENOMEM;
-        memset(entries, 0, (n_slots + 1ul) * kind->bytes);
         for (uint32_t i = 0; i < n_slots && n_busy < BUSY_MAX; i++) {
+                if (n == n_max)
+                        entries = grow(entries, kind->bytes, &n_max);
+                if (!entries)
+                        return -ENOMEM;
                 char *entry = entries + (size_t)n * kind->bytes;
                 int r = sl_stats_read_slot(view, kind->section, i, (struct sl_stats_slot *)(void *)(entry + kind->slot_offset));
 
@@ -45,6 +62,8 @@ static int read_section(const struct sl_stats_view *view, const struct kind *kin
                 memcpy(entry, &i, sizeof(i));
                 n++;
         }
+        if (!entries)
+                return -ENOMEM;
         *ret_entries = entries;
         *ret_n = n;
         return 0;
@@ -65,7 +84,7 @@ static int copy_histograms(const struct sl_stats_view *view, uint32_t number, st
 
 /* ---- models --------------------------------------------------------------------------------------------------------- */
 
-static struct model_snapshot *find_model(struct snapshot *snapshot, uint32_t n, const char *name)
+static struct model_snapshot *find_model(const struct snapshot *snapshot, uint32_t n, const char *name)
 {
         for (uint32_t i = 0; i < n; i++)
                 if (strcmp(snapshot->models[i].slot.name, name) == 0)
@@ -76,14 +95,20 @@ static struct model_snapshot *find_model(struct snapshot *snapshot, uint32_t n, 
 #define ADD_FIELD(name, text) sl_counter_add(&sum->slot.name, sl_counter_read(&entry->slot.name));
 #define ADD_LEFT(name, text)  sl_counter_add(&sum->slot.left_##name, sl_counter_read(&entry->slot.left_##name));
 
-static int add_model(const struct sl_stats_view *view, struct model_snapshot *sum, const struct model_snapshot *entry)
+static int add_model(const struct snapshot *snapshot, const struct sl_stats_view *view, struct model_snapshot *sum,
+        const struct model_snapshot *entry)
 {
         struct sl_histogram_set *histograms;
 
+        SL_MODEL_COUNTERS(ADD_FIELD)
+        SL_ENSEMBLE_COUNTERS(ADD_FIELD)
+        SL_MODEL_SUMS(ADD_LEFT)
+        if (entry->slot.histograms == SL_STATS_NONE)
+                return 0;
+        if (sum->histograms == snapshot->no_histograms)
+                return copy_histograms(view, entry->slot.histograms, &sum->histograms);
         if (copy_histograms(view, entry->slot.histograms, &histograms) < 0)
                 return -ENOMEM;
-        SL_MODEL_COUNTERS(ADD_FIELD)
-        SL_MODEL_SUMS(ADD_LEFT)
         for (uint32_t stage = 0; stage < SL_STAGES; stage++)
                 sl_histogram_merge(&sum->histograms->stages[stage], &histograms->stages[stage]);
         free(histograms);
@@ -101,11 +126,13 @@ static int join_models(struct snapshot *snapshot, const struct sl_stats_view *vi
                 struct model_snapshot *sum = find_model(snapshot, n, entry->slot.name);
 
                 if (sum) {
-                        r = add_model(view, sum, entry);
+                        r = add_model(snapshot, view, sum, entry);
                         continue;
                 }
                 memmove(&snapshot->models[n], entry, sizeof(*entry));
-                r = copy_histograms(view, entry->slot.histograms, &snapshot->models[n].histograms);
+                snapshot->models[n].histograms = snapshot->no_histograms;
+                if (snapshot->models[n].slot.histograms != SL_STATS_NONE)
+                        r = copy_histograms(view, snapshot->models[n].slot.histograms, &snapshot->models[n].histograms);
                 n += r == 0;
         }
         snapshot->n_models = n;
@@ -123,7 +150,7 @@ static void add_sums(struct model_sums *sums, const struct sl_model_stats *slot)
 
 static void add_sizes(struct snapshot *snapshot)
 {
-        char open[SL_STATS_NAME_BYTES];
+        char open[SL_STATS_MODEL_BYTES];
 
         for (uint32_t i = 0; i < snapshot->n_models; i++) {
                 struct model_snapshot *model = &snapshot->models[i];
@@ -143,8 +170,10 @@ static void add_sizes(struct snapshot *snapshot)
 
 static int read_models(struct snapshot *snapshot, const struct sl_stats_view *view)
 {
-        int r = read_section(view, KIND(SL_STATS_MODELS, model_snapshot), (void **)&snapshot->models, &snapshot->n_models);
+        int r = copy_histograms(view, SL_STATS_NONE, &snapshot->no_histograms);
 
+        if (r == 0)
+                r = read_section(view, KIND(SL_STATS_MODELS, model_snapshot), (void **)&snapshot->models, &snapshot->n_models);
         r = r < 0 ? r : join_models(snapshot, view);
         if (r == 0)
                 add_sizes(snapshot);
@@ -205,14 +234,31 @@ static void join_queues(struct snapshot *snapshot)
         snapshot->n_queues = n;
 }
 
+const struct sl_let_stats *snapshot_let(const struct snapshot *snapshot, const struct sl_worker_stats *worker)
+{
+        for (uint32_t i = 0; i < snapshot->n_lets; i++)
+                if (snapshot->lets[i].index == worker->let)
+                        return &snapshot->lets[i].slot;
+        return NULL;
+}
+
 const char *snapshot_gpu(const struct snapshot *snapshot, const struct sl_worker_stats *worker)
 {
-        for (uint32_t i = 0; i < snapshot->n_lets; i++) {
-                const struct sl_let_stats *let = &snapshot->lets[i].slot;
+        const struct sl_let_stats *let = snapshot_let(snapshot, worker);
 
-                if (snapshot->lets[i].index == worker->let)
-                        return strncmp(let->name, "gpu:", 4) == 0 && memchr(let->name, 0, sizeof(let->name)) ? let->name : NULL;
-        }
+        return let && strncmp(let->name, "gpu:", 4) == 0 && memchr(let->name, 0, sizeof(let->name)) ? let->name : NULL;
+}
+
+const struct model_snapshot *snapshot_model(const struct snapshot *snapshot, const char *name)
+{
+        return find_model(snapshot, snapshot->n_models, name);
+}
+
+const struct model_snapshot *snapshot_model_at(const struct snapshot *snapshot, uint32_t index)
+{
+        for (uint32_t i = 0; i < snapshot->n_models; i++)
+                if (snapshot->models[i].index == index)
+                        return &snapshot->models[i];
         return NULL;
 }
 
@@ -239,6 +285,8 @@ static int read_all(struct snapshot *s, const struct sl_stats_view *view)
                 r = read_section(view, KIND(SL_STATS_LETS, let_snapshot), (void **)&s->lets, &s->n_lets);
         if (r == 0)
                 r = read_section(view, KIND(SL_STATS_MEMORY, memory_snapshot), (void **)&s->memory, &s->n_memory);
+        if (r == 0)
+                r = read_section(view, KIND(SL_STATS_STEPS, step_snapshot), (void **)&s->steps, &s->n_steps);
         join_queues(s);
         return r;
 }
@@ -280,7 +328,9 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
         if (!snapshot)
                 return NULL;
         for (uint32_t i = 0; i < snapshot->n_models; i++)
-                free(snapshot->models[i].histograms);
+                if (snapshot->models[i].histograms != snapshot->no_histograms)
+                        free(snapshot->models[i].histograms);
+        free(snapshot->no_histograms);
         for (uint32_t i = 0; i < snapshot->n_workers; i++)
                 free(snapshot->workers[i].histograms);
         free(snapshot->dispatchers);
@@ -290,6 +340,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
         free(snapshot->queues);
         free(snapshot->lets);
         free(snapshot->memory);
+        free(snapshot->steps);
         free(snapshot);
         return NULL;
 }

@@ -55,18 +55,25 @@ struct memory_snapshot {
         struct sl_memory_stats slot;
 };
 
+struct step_snapshot {
+        uint32_t index;
+        struct sl_step_stats slot;
+};
+
 struct snapshot {
         uint64_t taken_ns; /* CLOCK_MONOTONIC */
         bool live;         /* its runtime was */
         struct sl_stats_header header;
-        uint32_t n_dispatchers, n_models, n_clients, n_workers, n_queues, n_lets, n_memory;
+        uint32_t n_dispatchers, n_models, n_clients, n_workers, n_queues, n_lets, n_memory, n_steps;
         struct dispatcher_snapshot *dispatchers;
         struct model_snapshot *models;
+        struct sl_histogram_set *no_histograms; /* zeros, of all models that have none */
         struct client_snapshot *clients;
         struct worker_snapshot *workers;
         struct queue_snapshot *queues;
         struct let_snapshot *lets;
         struct memory_snapshot *memory;
+        struct step_snapshot *steps;
 };
 
 /* Return: 0; -ENOMEM; -EBADMSG the page was cut off meanwhile; with text. */
@@ -81,8 +88,15 @@ struct snapshot *snapshot_free(struct snapshot *snapshot);
 /* "starting", "ready", "stopping", "stopped"; "dead": it ended without saying so. */
 const char *snapshot_state(const struct snapshot *snapshot);
 
+/* Where the worker runs; NULL: the page says nothing of it, as of what the dispatcher computes itself. */
+const struct sl_let_stats *snapshot_let(const struct snapshot *snapshot, const struct sl_worker_stats *worker);
+
 /* "gpu:1/50%": the part of a GPU on which the worker runs, terminated; NULL: it is on none. */
 const char *snapshot_gpu(const struct snapshot *snapshot, const struct sl_worker_stats *worker);
+
+/* NULL: there is none of that name; none in that slot. */
+const struct model_snapshot *snapshot_model(const struct snapshot *snapshot, const char *name);
+const struct model_snapshot *snapshot_model_at(const struct snapshot *snapshot, uint32_t index);
 
 /* NULL: no such queue. */
 const struct queue_snapshot *snapshot_queue(const struct snapshot *snapshot, const char *model, enum sl_stats_queue_kind kind);

@@ -45,7 +45,30 @@ static json_t *sums_json(const struct model_sums *sums)
         return object;
 }
 
-static json_t *model_json(const struct model_snapshot *entry)
+static json_t *text_or_null(const char *text)
+{
+        return text[0] ? json_text(text) : json_null();
+}
+
+json_t *snapshot_want_json(const struct snapshot *s, const struct sl_model_stats *slot)
+{
+        const struct model_snapshot *of = snapshot_model_at(s, slot->awaits_of);
+        json_t *object = json_object();
+
+        json_set(object, "number", json_number_or_null(slot->want, 0));
+        json_set(object, "origin", text_or_null(slot->origin));
+        json_set(object, "since_ns", json_number_or_null(slot->wanted_ns, 0));
+        json_set(object, "served", json_number_or_null(slot->want_served, 0));
+        json_set(object, "failed", json_number_or_null(slot->want_failed, 0));
+        json_set(object, "awaits", text_or_null(slot->awaits));
+        json_set(object, "awaits_of", of ? json_text(of->slot.name) : json_null());
+        json_set(object, "awaits_since_ns", json_number_or_null(slot->awaits_ns, 0));
+        json_set(object, "step", text_or_null(slot->step));
+        json_set(object, "cause", text_or_null(slot->cause));
+        return object;
+}
+
+static json_t *model_json(const struct snapshot *s, const struct model_snapshot *entry)
 {
         const struct sl_model_stats *slot = &entry->slot;
         json_t *object = json_object();
@@ -66,9 +89,20 @@ static json_t *model_json(const struct model_snapshot *entry)
         json_set(object, "samples_max", json_number(slot->samples_max));
         json_set(object, "queue_requests", json_number(slot->queue_requests));
         SL_MODEL_COUNTERS(JSON_FIELD)
+        SL_ENSEMBLE_COUNTERS(JSON_FIELD)
+        json_set(object, "want", snapshot_want_json(s, slot));
         json_set(object, "with_sizes", entry->has_sizes ? sums_json(&entry->with_sizes) : json_null());
         json_set(object, "latency", stages_json(entry->histograms));
         return object;
+}
+
+static json_t *models_json(const struct snapshot *s)
+{
+        json_t *array = json_array();
+
+        for (uint32_t i = 0; i < s->n_models; i++)
+                json_array_append_new(array, model_json(s, &s->models[i]));
+        return array;
 }
 
 static json_t *queue_json(const struct queue_snapshot *entry)
@@ -145,6 +179,16 @@ static json_t *memory_json(const struct memory_snapshot *entry)
         return object;
 }
 
+static json_t *step_json(const struct step_snapshot *entry)
+{
+        const struct sl_step_stats *slot = &entry->slot;
+        json_t *object = json_object();
+
+        json_set(object, "name", json_text(slot->name));
+        SL_STEP_COUNTERS(JSON_FIELD)
+        return object;
+}
+
 static json_t *header_json(const struct snapshot *s)
 {
         const struct sl_stats_header *header = &s->header;
@@ -172,11 +216,12 @@ json_t *snapshot_json(const struct snapshot *s)
         json_t *object = header_json(s);
 
         json_set(object, "dispatchers", JSON_ARRAY(s->dispatchers, s->n_dispatchers, dispatcher_json));
-        json_set(object, "models", JSON_ARRAY(s->models, s->n_models, model_json));
+        json_set(object, "models", models_json(s));
         json_set(object, "queues", JSON_ARRAY(s->queues, s->n_queues, queue_json));
         json_set(object, "clients", JSON_ARRAY(s->clients, s->n_clients, client_json));
         json_set(object, "workers", JSON_ARRAY(s->workers, s->n_workers, worker_json));
         json_set(object, "lets", JSON_ARRAY(s->lets, s->n_lets, let_json));
         json_set(object, "memory", JSON_ARRAY(s->memory, s->n_memory, memory_json));
+        json_set(object, "steps", JSON_ARRAY(s->steps, s->n_steps, step_json));
         return object;
 }

@@ -10,3 +10,6 @@
 
 /* The caller's; NULL, or with parts missing: no memory. */
 json_t *snapshot_json(const struct snapshot *snapshot);
+
+/* What is wanted of a model, and what that waits for. A new reference. */
+json_t *snapshot_want_json(const struct snapshot *snapshot, const struct sl_model_stats *model);

@@ -482,11 +482,12 @@ static int measure_own_time(struct demo *demo)
 
 static int usage(void)
 {
-        fprintf(stderr, "usage: digits-demo [--name NAME | --socket PATH] [--seconds S] FOLDER\n"
-                        "  FOLDER  with test-images.f32, test-labels.u8 and expected/*.f32\n"
-                        "  NAME    of the runtime [starling]; its socket is looked for in $STARLING_SOCKET_DIR,\n"
-                        "          $XDG_RUNTIME_DIR/starling or /run/starling\n"
-                        "  S       of load [4]\n");
+        fprintf(stderr, "usage: digits-demo [--name NAME | --socket PATH] [--seconds SECONDS] FOLDER\n\n"
+                        "  FOLDER             read test-images.f32, test-labels.u8 and expected/*.f32 from FOLDER\n"
+                        "  --name NAME        ask the runtime NAME (default: starling)\n"
+                        "  --socket PATH      ask the runtime at the socket PATH (default: of --name, below $STARLING_SOCKET_DIR,\n"
+                        "                     $XDG_RUNTIME_DIR/starling or /run/starling)\n"
+                        "  --seconds SECONDS  put load on it for SECONDS seconds (default: 4)\n");
         return 2;
 }
 

@@ -187,7 +187,7 @@ def evaluate(images, labels):
 
 def main():
     parser = argparse.ArgumentParser(description="train and evaluate the digits ensemble")
-    parser.add_argument("--evaluate", action="store_true", help="keep the models as they are")
+    parser.add_argument("--evaluate", action="store_true", help="evaluate the models that are there, and train none")
     arguments = parser.parse_args()
     training, test = load_splits()
     if not arguments.evaluate:

@@ -36,28 +36,39 @@ static PyObject *values_of(PyObject *dict, const struct port *ports, uint32_t n)
         return arranged;
 }
 
+static uint32_t count_required(const struct port *ports, uint32_t n)
+{
+        while (n && ports[n - 1].info->optional)
+                n--;
+        return n;
+}
+
 /* As starling.request.arrange(), which has the words for what does not suit. */
 static PyObject *arrange_unusual(struct state *state, const struct handle *handle, PyObject *values, bool are_inputs)
 {
         PyObject *list = PyObject_CallFunction(state->arrange, "OOsO", values, are_inputs ? handle->inputs : handle->outputs,
-                are_inputs ? "input" : "output", handle->name);
+                are_inputs ? "input" : "output", (PyObject *)handle);
         PyObject *arranged = list ? PySequence_Tuple(list) : NULL;
 
         Py_XDECREF(list);
         return arranged;
 }
 
-/* A tuple of one value for each port, from a dict by name, a list or tuple in order, or the only value itself. */
+/* A tuple of one value for each port, or for each that is required, from a dict by name, a list or tuple in order, or the only
+ * value itself. */
 static PyObject *arrange(struct state *state, const struct handle *handle, PyObject *values, bool are_inputs)
 {
         const struct port *ports = handle->ports + (are_inputs ? 0 : handle->n_inputs);
         uint32_t n = are_inputs ? handle->n_inputs : handle->n_outputs;
+        bool in_order = PyList_Check(values) || PyTuple_Check(values);
 
+        if (are_inputs && !(in_order && n > 1)) /* a sequence says by its length what it has */
+                n = count_required(ports, n);
         if (PyDict_CheckExact(values) && has_all(values, ports, n))
                 return values_of(values, ports, n);
         if (PyErr_Occurred())
                 return NULL;
-        if (n == 1 && !PyDict_Check(values) && (are_inputs || !(PyList_Check(values) || PyTuple_Check(values))))
+        if (n == 1 && !PyDict_Check(values) && values != Py_None && (are_inputs || !in_order))
                 return PyTuple_Pack(1, values);
         if (n > 1 && PyTuple_CheckExact(values) && PyTuple_Size(values) == (Py_ssize_t)n)
                 return Py_NewRef(values);
@@ -90,12 +101,13 @@ static bool is_tensor_shape(const Py_buffer *view)
         return is;
 }
 
-/* Return: 0; 1 it is empty, not dense or of a shape that no tensor has; -1 with an exception. */
-static int view_dense(PyObject *array, Py_buffer *view)
+/* @empty: one without elements will do. Return: 0; 1 it is empty, not dense or of a shape that no tensor has; -1 with an exception.
+ */
+static int view_dense(PyObject *array, bool empty, Py_buffer *view)
 {
         if (PyObject_GetBuffer(array, view, PyBUF_STRIDES) < 0)
                 return -1;
-        if (view->len > 0 && is_tensor_shape(view) && PyBuffer_IsContiguous(view, 'C'))
+        if ((view->len > 0 || empty) && is_tensor_shape(view) && PyBuffer_IsContiguous(view, 'C'))
                 return 0;
         PyBuffer_Release(view);
         return 1;
@@ -126,11 +138,11 @@ static int refuse_view(int r)
         return -1;
 }
 
-/* Return: as view_dense(). */
-static int take_input_array(struct call *call, uint32_t i, PyObject *array)
+/* What is empty may be a request of no samples, which starling.request sees. @seen: it has. Return: as view_dense(). */
+static int take_input_array(struct call *call, uint32_t i, PyObject *array, bool seen)
 {
         Py_buffer *view = &call->slots[i].view;
-        int r = view_dense(array, view);
+        int r = view_dense(array, seen, view);
 
         if (r != 0)
                 return r;
@@ -148,7 +160,7 @@ static int take_input(struct call *call, uint32_t i, PyObject *value)
 
         if (value == Py_None && port->info->optional)
                 return 0; /* it is left out: its tensor stays empty */
-        int r = is_plain(call->state, port, value) ? take_input_array(call, i, value) : 1;
+        int r = is_plain(call->state, port, value) ? take_input_array(call, i, value, false) : 1;
 
         if (r <= 0)
                 return r;
@@ -158,7 +170,7 @@ static int take_input(struct call *call, uint32_t i, PyObject *value)
 
         if (!placed)
                 return -1;
-        r = take_input_array(call, i, placed);
+        r = take_input_array(call, i, placed, true);
         Py_DECREF(placed);
         return r == 0 ? 0 : refuse_view(r);
 }
@@ -168,7 +180,7 @@ static int take_inputs(struct call *call, PyObject *values)
         PyObject *arranged = arrange(call->state, call->handle, values, true);
         int r = arranged ? 0 : -1;
 
-        for (uint32_t i = 0; r == 0 && i < call->n_inputs; i++)
+        for (uint32_t i = 0; r == 0 && i < (uint32_t)PyTuple_Size(arranged); i++) /* those behind are left out */
                 r = take_input(call, i, PyTuple_GetItem(arranged, i));
         Py_XDECREF(arranged);
         return r;
@@ -182,7 +194,7 @@ static int take_output_array(struct call *call, uint32_t i, PyObject *array)
         if (!is_plain(call->state, &call->handle->ports[i], array))
                 return 1;
 
-        int r = view_dense(array, &view);
+        int r = view_dense(array, false, &view);
 
         if (r != 0)
                 return r;
@@ -243,14 +255,53 @@ static uint32_t samples_of(const struct call *call)
         return 1;
 }
 
-static uint64_t guess_bytes(const struct call *call)
+static uint64_t input_bytes_of(const struct call *call)
 {
-        uint64_t guess = GUESS_BYTES;
+        uint64_t bytes = 0;
 
         for (uint32_t i = 0; i < call->n_inputs; i++)
-                if (call->tensors[i].bytes > guess)
-                        guess = call->tensors[i].bytes;
+                bytes += call->tensors[i].bytes;
+        return bytes;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static uint64_t most_of(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+/* As output @port has wanted in proportion to the inputs; a quarter more than ever at most, so that few requests are computed twice
+ * where it grows. */
+static uint64_t learned_bytes(const struct call *call, const struct port *port)
+{
+        uint64_t bytes, most = port->wanted + port->wanted / 4;
+
+        if (__builtin_mul_overflow(port->wanted_per_kib, input_bytes_of(call), &bytes))
+                return most;
+        return least_of(bytes / 1024 + 1, most);
+}
+
+static uint64_t guess_bytes(const struct call *call, const struct port *port)
+{
+        uint64_t guess = most_of(GUESS_BYTES, learned_bytes(call, port));
+
+        for (uint32_t i = 0; i < call->n_inputs; i++)
+                guess = most_of(guess, call->tensors[i].bytes);
         return guess;
+}
+
+static void learn(const struct call *call, struct port *port, uint64_t bytes_needed)
+{
+        uint64_t inputs = most_of(input_bytes_of(call), 1), per_kib;
+
+        if (__builtin_mul_overflow(bytes_needed, 1024, &per_kib))
+                return;
+        port->wanted = most_of(port->wanted, bytes_needed);
+        port->wanted_per_kib = most_of(port->wanted_per_kib, per_kib / inputs + 1);
 }
 
 /* Flat: its shape is known when it is done. */
@@ -283,20 +334,30 @@ static void ask_for_output(struct call *call, uint32_t i, uint32_t samples)
                         tensor->bytes = UINT64_MAX; /* more than there is */
         }
         if (!known)
-                ask_for_items(tensor, guess_bytes(call) / item_bytes_of(call, i), item_bytes_of(call, i));
+                ask_for_items(tensor, guess_bytes(call, &call->handle->ports[i]) / item_bytes_of(call, i), item_bytes_of(call, i));
 }
 
+/* What is not wanted stays without a type, and gets no memory (Selection.rooms of starling.request). */
 static int take_outputs(struct call *call, PyObject *values)
 {
-        call->given = values != Py_None;
+        const char *wanted =
+                PyBytes_Check(values) && PyBytes_Size(values) == (Py_ssize_t)call->n_outputs ? PyBytes_AsString(values) : NULL;
+
+        call->given = values != Py_None && !wanted;
         if (call->given)
                 return take_given_outputs(call, values);
 
         uint32_t samples = samples_of(call);
 
         for (uint32_t i = 0; i < call->n_outputs; i++)
-                ask_for_output(call, call->n_inputs + i, samples);
+                if (!wanted || wanted[i])
+                        ask_for_output(call, call->n_inputs + i, samples);
         return 0;
+}
+
+static bool is_unwanted(const struct call *call, uint32_t i)
+{
+        return i >= call->n_inputs && !call->tensors[i].dtype;
 }
 
 bool sl_call_grow(struct call *call, uint64_t bytes_needed)
@@ -306,10 +367,11 @@ bool sl_call_grow(struct call *call, uint64_t bytes_needed)
         for (uint32_t i = call->n_inputs; i < call->n_inputs + call->n_outputs; i++) {
                 uint64_t item_bytes = item_bytes_of(call, i);
 
-                if (call->tensors[i].bytes >= bytes_needed)
+                if (is_unwanted(call, i) || call->tensors[i].bytes >= bytes_needed)
                         continue;
                 sl_core_free(call->core, call->slots[i].memory);
                 call->slots[i].memory = NULL;
+                learn(call, &call->handle->ports[i], bytes_needed);
                 ask_for_items(&call->tensors[i], (bytes_needed + item_bytes - 1) / item_bytes, item_bytes);
                 return true;
         }
@@ -401,6 +463,11 @@ struct call *sl_call_new(struct core *core, struct handle *handle, const struct 
                 PyErr_SetString(PyExc_ValueError, "the model is not bound");
                 return NULL;
         }
+        if (core->state->library.model_changed(handle->model)) {
+                handle->stale = 1;
+                PyErr_SetNone(core->state->changed);
+                return NULL;
+        }
 
         struct call *call = call_alloc(core, handle);
 
@@ -419,7 +486,7 @@ static int place(struct call *call, uint32_t i)
         struct starling_tensor *tensor = &call->tensors[i];
         uint64_t item_bytes = item_bytes_of(call, i);
 
-        if (slot->array || slot->memory || (i < call->n_inputs && !tensor->bytes))
+        if (slot->array || slot->memory || (i < call->n_inputs && !tensor->bytes) || is_unwanted(call, i))
                 return 0;
 
         int r = sl_core_alloc(call->core, tensor->bytes > item_bytes ? tensor->bytes : item_bytes, &slot->memory);
@@ -520,6 +587,8 @@ static PyObject *output(struct call *call, uint32_t number)
         const struct starling_shape *shape = completion->n_outputs == call->n_outputs ? &completion->outputs[number] : NULL;
         uint32_t i = call->n_inputs + number;
 
+        if (is_unwanted(call, i))
+                return Py_NewRef(Py_None);
         return call->slots[i].array ? given_output(call, i, shape) : own_output(call, i, shape);
 }
 
@@ -559,6 +628,27 @@ PyObject *sl_call_result(struct call *call)
         if (call->completion.status < 0)
                 return raise_failure(call);
         return call->n_outputs == 1 ? output(call, 0) : outputs_by_name(call);
+}
+
+void sl_call_note_answer(struct call *call, const struct starling_queue *queue, const struct starling_completion *completion)
+{
+        struct starling_answer answer;
+
+        PyMem_Free((void *)call->answer.variant);
+        call->answer.variant = NULL;
+        if (call->state->library.completion_variant(queue, completion, &answer) < 0)
+                return;
+        char *name = PyMem_Malloc(strlen(answer.variant) + 1);
+        if (!name)
+                return;
+        answer.variant = strcpy(name, answer.variant);
+        call->answer = answer;
+}
+
+void sl_call_note_members(struct call *call, const struct starling_queue *queue, const struct starling_completion *completion)
+{
+        if (call->state->library.completion_members(queue, completion, &call->members) < 0)
+                call->members = (struct starling_members){0};
 }
 
 /* ---- the type ---- */
@@ -606,6 +696,7 @@ static void call_dealloc(PyObject *self)
         PyObject_GC_UnTrack(self);
         if (call->slots)
                 free_slots(call);
+        PyMem_Free((void *)call->answer.variant);
         Py_XDECREF(call->note);
         sl_drop(call->handle);
         sl_drop(call->core);
@@ -641,6 +732,28 @@ static PyObject *call_get_times(PyObject *self, void *unused)
         return PyObject_CallFunction(call->state->times, "KKKK", (unsigned long long)done->queued_ns,
                 (unsigned long long)done->batched_ns, (unsigned long long)done->computing_ns,
                 (unsigned long long)done->combining_ns);
+}
+
+static PyObject *call_get_members(PyObject *self, void *unused)
+{
+        const struct call *call = (const struct call *)self;
+        (void)unused;
+
+        if (!call->members.any)
+                Py_RETURN_NONE;
+        return PyObject_CallFunction(
+                call->state->members, "KK", (unsigned long long)call->members.any, (unsigned long long)call->members.all);
+}
+
+static PyObject *call_get_answer(PyObject *self, void *unused)
+{
+        const struct call *call = (struct call *)self;
+        (void)unused;
+
+        if (!call->answer.variant)
+                Py_RETURN_NONE;
+        return PyObject_CallFunction(call->state->answer, "sdIIK", call->answer.variant, call->answer.accuracy,
+                (unsigned)call->answer.met, (unsigned)call->answer.tries, (unsigned long long)call->answer.expected_ns);
 }
 
 static PyObject *call_get_model(PyObject *self, void *unused)
@@ -681,6 +794,8 @@ static PyMethodDef call_methods[] = {
 static PyGetSetDef call_properties[] = {
         {"model", call_get_model, NULL, "the Model", NULL},
         {"times", call_get_times, NULL, "starling.request.Times, None before it is done.", NULL},
+        {"members", call_get_members, NULL, "starling.request.Members of an ensemble's result, None before it is done.", NULL},
+        {"answer", call_get_answer, NULL, "starling.request.Answer of a query, None before it is done.", NULL},
         {NULL, NULL, NULL, NULL, NULL},
 };
 

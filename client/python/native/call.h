@@ -36,6 +36,8 @@ struct call {
         struct slot *slots; /* inputs, then outputs; behind the tensors */
         struct starling_request request;
         struct starling_completion completion;
+        struct starling_members members; /* of an ensemble's result that is done; zeros */
+        struct starling_answer answer;   /* of a query that is done; its text is the call's own */
         struct starling_tensor tensors[];
 };
 
@@ -61,5 +63,12 @@ PyObject *sl_call_raise_place(const struct call *call, int status);
 /* The outputs as Client.infer() returns them, or NULL with what the status says. While the completion's shapes are valid. */
 PyObject *sl_call_result(struct call *call);
 
-/* After -EMSGSIZE, has the first output that lacks room ask for what it needs; false when the caller chose the outputs. */
+/* Of an ensemble: which members took part. Before the next submit of @queue. */
+void sl_call_note_members(struct call *call, const struct starling_queue *queue, const struct starling_completion *completion);
+
+/* Of a query: which variant has answered. Before the next submit of @queue. */
+void sl_call_note_answer(struct call *call, const struct starling_queue *queue, const struct starling_completion *completion);
+
+/* After -EMSGSIZE, has the first output that lacks room ask for what it needs, as later calls do at once; false when the caller chose
+ * the outputs. Under the interpreter lock. */
 bool sl_call_grow(struct call *call, uint64_t bytes_needed);

@@ -55,7 +55,7 @@ static PyMemberDef core_members[] = {
 };
 
 static PyType_Slot core_slots[] = {
-        {Py_tp_doc, (void *)"Core(library, handle): the C handle; whoever goes last, the client or one of its arrays, closes it."},
+        {Py_tp_doc, (void *)"Core(library, handle): the C handle; the last one of the client and its arrays closes it."},
         {Py_tp_new, core_new},
         {Py_tp_dealloc, core_dealloc},
         {Py_tp_members, core_members},

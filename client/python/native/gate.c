@@ -85,12 +85,12 @@ static PyObject *gate_alone(PyObject *self, PyObject *work)
 static PyMethodDef gate_methods[] = {
         {"__enter__", gate_enter, METH_NOARGS, NULL},
         {"__exit__", (PyCFunction)(void (*)(void))gate_exit, METH_FASTCALL, NULL},
-        {"alone", gate_alone, METH_O, "alone(work): what work() returns, with nobody else inside."},
+        {"alone", gate_alone, METH_O, "alone(work): what work() returns, with no other call inside."},
         {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot gate_slots[] = {
-        {Py_tp_doc, (void *)"Gate(): `with gate:` for calls; alone() for who wants to be alone."},
+        {Py_tp_doc, (void *)"Gate(): `with gate:` for calls; alone() for what must run alone."},
         {Py_tp_new, gate_new},
         {Py_tp_dealloc, gate_dealloc},
         {Py_tp_methods, gate_methods},

@@ -93,7 +93,9 @@ static PyMethodDef handle_methods[] = {
 };
 
 static PyMemberDef handle_members[] = {
-        {"stale", T_BOOL, offsetof(struct handle, stale), 0, "the runtime has said so of a request"},
+        {"stale", T_BOOL, offsetof(struct handle, stale), 0, "its inputs or outputs are others by now"},
+        {"asks", T_BOOL, offsetof(struct handle, asks), 0, "it is a task: each request has its variant"},
+        {"combines", T_BOOL, offsetof(struct handle, combines), 0, "it is an ensemble: each result has its members"},
         {NULL, 0, 0, 0, NULL},
 };
 

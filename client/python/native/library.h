@@ -13,8 +13,11 @@
         X(cancel)                                                                                                                  \
         X(clock_ns)                                                                                                                \
         X(close)                                                                                                                   \
+        X(completion_members)                                                                                                      \
+        X(completion_variant)                                                                                                      \
         X(dtype_bytes)                                                                                                             \
         X(free)                                                                                                                    \
+        X(model_changed)                                                                                                           \
         X(model_describe)                                                                                                          \
         X(poll)                                                                                                                    \
         X(queue_arm)                                                                                                               \

@@ -57,6 +57,10 @@ struct call *sl_line_land(struct line *line, const struct starling_completion *c
 
         call->completion = *completion;
         call->is_done = true;
+        if (call->handle->asks)
+                sl_call_note_answer(call, line->queue, completion);
+        if (call->handle->combines)
+                sl_call_note_members(call, line->queue, completion);
         return sl_line_release(line, call);
 }
 
@@ -277,7 +281,7 @@ static PyMethodDef line_methods[] = {
                 "submit(call, note=None): raises what the library refuses; Busy when the queue pair is full."},
         {"cancel", line_cancel, METH_O, "cancel(call): True when it was asked for."},
         {"cancel_all", line_cancel_all, METH_NOARGS, "Asks for an early end of all that is in flight."},
-        {"abandon", line_abandon, METH_NOARGS, "Cancels what is in flight, of which nobody wants to know any more."},
+        {"abandon", line_abandon, METH_NOARGS, "Cancels what is in flight and is not waited for any more."},
         {"poll", line_poll, METH_O, "poll(into): appends what has completed to a list, as (call, note, completion)."},
         {"wait", line_wait, METH_VARARGS, "wait(timeout_ns, into): as poll(), and waits for the first."},
         {"fd", line_fd, METH_NOARGS, "The descriptor for event loops."},

@@ -62,12 +62,15 @@ static const struct {
         {"numpy", "ndarray", offsetof(struct state, ndarray)},
         {"starling.errors", "error_of", offsetof(struct state, error_of)},
         {"starling.request", "arrange", offsetof(struct state, arrange)},
+        {"starling.request", "Changed", offsetof(struct state, changed)},
         {"starling.request", "nanoseconds", offsetof(struct state, nanoseconds)},
         {"starling.request", "number", offsetof(struct state, number)},
         {"starling.request", "placed_input", offsetof(struct state, placed_input)},
         {"starling.request", "shaped", offsetof(struct state, shaped)},
         {"starling.request", "shown_output", offsetof(struct state, shown_output)},
         {"starling.request", "Times", offsetof(struct state, times)},
+        {"starling.request", "answer_of", offsetof(struct state, answer)},
+        {"starling.request", "members_of", offsetof(struct state, members)},
 };
 
 enum { N_TYPES = sizeof(types) / sizeof(*types), N_IMPORTS = sizeof(imports) / sizeof(*imports) };
@@ -102,8 +105,8 @@ static int import_all(struct state *state)
         }
         state->base = PyUnicode_InternFromString("base");
         state->dtype = PyUnicode_InternFromString("dtype");
-        state->model = PyUnicode_InternFromString("model");
-        return state->base && state->dtype && state->model ? 0 : -1;
+        state->find = PyUnicode_InternFromString("_find");
+        return state->base && state->dtype && state->find ? 0 : -1;
 }
 
 static int module_exec(PyObject *module)
@@ -134,7 +137,7 @@ static int module_clear(PyObject *module)
                 Py_CLEAR(*place_of(state, imports[i].place));
         Py_CLEAR(state->base);
         Py_CLEAR(state->dtype);
-        Py_CLEAR(state->model);
+        Py_CLEAR(state->find);
         return 0;
 }
 

@@ -37,8 +37,9 @@ struct state {
         PyObject *ndarray;  /* numpy.ndarray */
         PyObject *error_of; /* of starling.errors */
         PyObject *arrange;  /* this and the next line: of starling.request */
-        PyObject *placed_input, *shown_output, *shaped, *nanoseconds, *number, *times;
-        PyObject *base, *dtype, *model; /* attributes of arrays, and the client's method, as interned strings */
+        PyObject *placed_input, *shown_output, *shaped, *nanoseconds, *number, *times, *answer, *members;
+        PyObject *changed;             /* of starling.request */
+        PyObject *base, *dtype, *find; /* attributes of arrays, and the client's method, as interned strings */
 };
 
 /* Raises the class of @status with @text. Return: NULL. */

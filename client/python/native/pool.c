@@ -370,25 +370,22 @@ static struct call *make_call(struct pool *pool, struct handle *handle, const st
         return call;
 }
 
-/* The Model that is kept under a name, or what the client finds anew. */
+/* The Model itself, or the one that is kept under a name; else what the client finds anew. */
 static PyObject *find_model(const struct pool *pool, PyObject *client, PyObject *model)
 {
         struct state *state = pool->state;
 
-        if (PyObject_TypeCheck(model, state->handle))
-                return Py_NewRef(model);
-
-        PyObject *kept = PyDict_GetItemWithError(pool->models, model);
+        PyObject *kept = PyObject_TypeCheck(model, state->handle) ? model : PyDict_GetItemWithError(pool->models, model);
 
         if (kept && PyObject_TypeCheck(kept, state->handle) && !((struct handle *)kept)->stale)
                 return Py_NewRef(kept);
         if (PyErr_Occurred())
                 return NULL;
 
-        PyObject *found = PyObject_CallMethodObjArgs(client, state->model, model, NULL);
+        PyObject *found = PyObject_CallMethodObjArgs(client, state->find, model, NULL);
 
         if (found && !PyObject_TypeCheck(found, state->handle)) {
-                PyErr_SetString(PyExc_TypeError, "model() returned no Model");
+                PyErr_SetString(PyExc_TypeError, "_find() returned no Model");
                 Py_CLEAR(found);
         }
         return found;

@@ -12,7 +12,7 @@
 Arrays that lie elsewhere are copied into the arena first. See Client for threads, futures and asyncio.
 """
 
-from .client import Client, Entry, Model, Port
+from .client import Client, Entry, Model, Port, Query, Variant
 from .errors import (
     Busy,
     Cancelled,
@@ -29,14 +29,16 @@ from .errors import (
     Stale,
     StarlingError,
     TooSmall,
+    Unmet,
 )
 from .futures import Future
 from .library import version
-from .request import Times
+from .request import Answer, Members, Times
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "Busy",
     "Cancelled",
     "Client",
@@ -45,12 +47,14 @@ __all__ = [
     "Forked",
     "Future",
     "InvalidRequest",
+    "Members",
     "Model",
     "ModelFailed",
     "NoRuntime",
     "NotFound",
     "OutOfMemory",
     "Port",
+    "Query",
     "QuotaExceeded",
     "RuntimeGone",
     "RuntimeStops",
@@ -58,5 +62,7 @@ __all__ = [
     "StarlingError",
     "Times",
     "TooSmall",
+    "Unmet",
+    "Variant",
     "version",
 ]

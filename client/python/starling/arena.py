@@ -20,13 +20,29 @@ if TYPE_CHECKING:
     from .annotations import Array, DType, Shape
 
 BFLOAT16: DType
+_TYPES: Any = None
 
 try:
     import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
 
+    _TYPES = ml_dtypes
     BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 except ImportError:  # bfloat16 then appears as the uint16 of its bits
     BFLOAT16 = np.dtype(np.uint16)
+
+# Types of 8 bits and fewer by the number in starling.h; an element takes a byte, and without ml_dtypes appears as that.
+_SMALL = {
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4_e2m1fn",
+    24: "float8_e8m0fnu",
+    25: "uint2",
+    26: "int2",
+}
 
 # By the number in starling.h.
 DTYPES: Dict[int, DType] = {
@@ -43,12 +59,13 @@ DTYPES: Dict[int, DType] = {
     12: np.dtype(np.uint32),
     13: np.dtype(np.uint64),
     16: BFLOAT16,
+    **{number: np.dtype(getattr(_TYPES, name, np.uint8)) for number, name in _SMALL.items()},
 }
 
 
 def suits(dtype: DType, number: int) -> bool:
-    """True when an array of `dtype` holds elements of type `number`: bfloat16 may come as uint16."""
-    return dtype == DTYPES[number] or (number == 16 and dtype == np.uint16)
+    """True when an array of `dtype` holds elements of type `number`: bfloat16 may come as uint16, a smaller one as uint8."""
+    return dtype == DTYPES[number] or (number == 16 and dtype == np.uint16) or (number in _SMALL and dtype == np.uint8)
 
 
 def empty(core: form.Core, shape: Shape, dtype: npt.DTypeLike) -> Array:
@@ -70,9 +87,7 @@ def address_of(array: Array) -> int:
 
 def lies_in(core: form.Core, array: Array) -> bool:
     """True when the runtime can use `array` where it is: in this client's arena, dense and aligned."""
-    if not array.flags.c_contiguous or address_of(array) % ALIGNMENT:
-        return False
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
-    return isinstance(base, form.Block) and base.core is core
+    return isinstance(base, form.Block) and base.core is core and array.flags.c_contiguous and not address_of(array) % ALIGNMENT

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Literal, 
 
 import numpy as np
 
-from . import arena, form, library
+from . import arena, convert, form, library
 from .errors import CLOSED, TooSmall, connection_error_of, error_of, unpicklable
 from .futures import Future, Reaper
 from .gate import Lease
 from .loops import LoopLine
-from .request import NoSamples, Selection, field, without_samples
+from .request import Changed, Labelled, NoSamples, Selection, field, has_size, without_samples
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One line of a listing: `state` is "loading", "ready", "draining" or "failed"."""
+    """One line of a listing: `state` is "loading", "ready", "draining", "failed", "available" or "standby"."""
 
     name: str
     version: int
@@ -51,7 +51,8 @@ class Info(NamedTuple):
 
 class Port:
     """An input or an output: `shape` has None where the size is free, and is None where its rank is not known; `batch_axis` is the axis
-    that counts samples, or None. An `optional` input may be left out of a request, which takes the model's default then."""
+    that counts samples, or None. An `optional` input may be left out of a request, which takes the model's default then. `labels` are
+    words: integers are places in them, floats have one for each column."""
 
     def __init__(self, info: Any) -> None:
         self.name: str = info.name.decode()
@@ -62,13 +63,18 @@ class Port:
         self.shape: Optional[Tuple[Optional[int], ...]] = None if free_rank else tuple(None if n < 0 else n for n in info.dims[: info.rank])
         self.batch_axis: Optional[int] = None if info.batch_axis < 0 else info.batch_axis
         self.optional: bool = bool(info.optional)
+        self.labels: Tuple[str, ...] = tuple(info.labels[i].decode(errors="replace") for i in range(info.n_labels))
+        self.table: Dict[Any, int] = {label: place for place, label in enumerate(self.labels)}
+        self.lacked: Tuple[int, int] = (0, 0)  # of an output that lacked room: the most bytes that it wanted, and for a KiB of inputs
+        self.knows_outputs = True  # of an input: a request of no samples needs no runtime to say what the outputs' other sizes are
 
     def __repr__(self) -> str:
         return f"Port({self.name!r}, {self.dtype}, {self.shape})"
 
 
 class Model(form.Handle):
-    """A model as it was when it was looked up; from Client.model()."""
+    """A model as it was when it was looked up; from Client.model(). A request for it goes to what its name stands for by then: after a
+    reload with other inputs it takes those, while the lists here stay."""
 
     NOT_PICKLED = "it belongs to a client of this process; pass its name, and look it up there with model()"
     __reduce_ex__ = unpicklable
@@ -77,7 +83,7 @@ class Model(form.Handle):
         info = library.load().model_describe(handle).contents
         self._core = core
         self._handle = handle
-        self.stale: bool = False  # the runtime has said so of a request
+        self.stale: bool = False  # its inputs or outputs are others by now
         self.name: str = info.name.decode()
         self.version: int = info.version
         self.ensemble: bool = bool(info.ensemble)
@@ -85,10 +91,50 @@ class Model(form.Handle):
         self.segment_samples: int = info.segment_samples
         self.inputs: List[Port] = [Port(info.inputs[i]) for i in range(info.n_inputs)]
         self.outputs: List[Port] = [Port(info.outputs[i]) for i in range(info.n_outputs)]
+        for port in self.inputs:
+            port.knows_outputs = all(map(has_size, self.outputs))
+        self.combines = self.ensemble
         self.bind(core, handle, self.name, self.inputs, self.outputs)
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, inputs={self.inputs}, outputs={self.outputs})"
+
+
+class Variant(NamedTuple):
+    """A variant of a task as it is just now: `state` is "serves", "available", "loading", "failed", "differs" or "absent"; `latency`
+    (of one sample, when nothing waits), `wait` and `load` are seconds, None where they are not known; `reason` says why it does not
+    serve."""
+
+    name: str
+    state: str
+    accuracy: float
+    cost: float
+    latency: Optional[float]
+    wait: float
+    workers: int
+    memory_bytes: int
+    load: Optional[float]
+    reason: str
+
+
+def _seconds(nanoseconds: int) -> Optional[float]:
+    return nanoseconds / 1e9 if nanoseconds else None
+
+
+#: What a query is told: accuracy, accuracy_least, cost, nanoseconds, flags.
+_Needs = Tuple[float, float, float, int, int]
+
+
+class Query(Model):
+    """A task with needs; from Client.query(). It is taken as a Model is: each request goes to a variant that meets the needs."""
+
+    def __init__(self, core: form.Core, handle: Optional[int], needs: _Needs) -> None:
+        super().__init__(core, handle)
+        self._needs = needs
+        self.asks = True
+
+    def __repr__(self) -> str:
+        return f"Query({self.name!r}, inputs={self.inputs}, outputs={self.outputs})"
 
 
 #: Closed before the interpreter stops its background threads.
@@ -120,6 +166,10 @@ def _without_nul(text: bytes) -> bytes:
     if b"\0" in text:
         raise ValueError(f"{text!r} has a NUL, which no name has")
     return text
+
+
+def _of(selection: Union[Selection, Labelled, None], result: Result) -> Result:
+    return result if selection is None else selection.of(result)
 
 
 C = TypeVar("C", bound="Client")
@@ -201,7 +251,7 @@ class Client:
             raise error_of(-errno.EPIPE, CLOSED)
 
     def close(self) -> None:
-        """Ends the connection. What is in flight ends as cancelled; arrays stay what they are as long as anybody holds them."""
+        """Ends the connection. What is in flight ends as cancelled; arrays stay what they are as long as they are held."""
         if os.getpid() != self._pid:
             self._closed = True
             return
@@ -279,12 +329,13 @@ class Client:
     def models(self) -> List[Entry]:
         """What the runtime serves, as a list of Entry."""
         self._check()
-        entries = (library.ModelEntry * 256)()
+        entries = (library.ModelEntry * 64)()
         with self._gate:
-            n = self._library.model_list(self._core.handle, entries, len(entries))
+            while (n := self._library.model_list(self._core.handle, entries, len(entries))) > len(entries):
+                entries = (library.ModelEntry * n)()  # more may have come meanwhile
         return [
             Entry(e.name.decode(), e.version, library.STATES.get(e.state, "unknown"), bool(e.ensemble))
-            for e in entries[: min(n, len(entries))]
+            for e in entries[: max(n, 0)]
         ]
 
     def model(self, name: str) -> Model:
@@ -297,13 +348,98 @@ class Client:
             if model is not None:
                 self._retired.append(self._models.pop(name))  # its handle lives as long as the client: others may be using it
         handle, error = ctypes.c_void_p(), library.Error()
-        with self._gate:
-            status = self._library.model_open(self._core.handle, _name(name), ctypes.byref(handle), ctypes.byref(error))
+        status = -errno.EINTR
+        while status == -errno.EINTR:  # it is being loaded, and the handler of a signal has returned
+            with self._gate:
+                status = self._library.model_open(self._core.handle, _name(name), ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
             raise error_of(status, error.text.decode(errors="replace"))
         model = Model(self._core, handle.value)
         with self._lock:
             return self._models.setdefault(name, model)
+
+    # ---- tasks ----
+
+    def tasks(self) -> Dict[str, List[Variant]]:
+        """The runtime's tasks, and the variants of each."""
+        self._check()
+        entries = (library.TaskEntry * 128)()
+        with self._gate:
+            n = self._library.task_list(self._core.handle, entries, len(entries))
+        if n < 0:
+            raise error_of(n, "the runtime has no tasks: it is older than this library" if n == -errno.ENOTSUP else self._library.words(n))
+        return {e.name.decode(): self._variants(e.name) for e in entries[: min(n, len(entries))]}
+
+    def _variants(self, task: bytes) -> List[Variant]:
+        infos = (library.VariantInfo * 256)()
+        with self._gate:
+            n = self._library.task_variants(self._core.handle, task, infos, len(infos))
+        return [
+            Variant(
+                v.name.decode(),
+                library.VARIANT_STATES.get(v.state, "unknown"),
+                v.accuracy,
+                v.cost,
+                _seconds(v.latency_ns),
+                v.wait_ns / 1e9,
+                v.workers,
+                v.memory_bytes,
+                _seconds(v.load_ns),
+                v.reason.decode(errors="replace"),
+            )
+            for v in infos[: max(0, min(n, len(infos)))]
+        ]
+
+    def query(
+        self,
+        task: str,
+        *,
+        accuracy: float = 0,
+        accuracy_least: float = 0,
+        latency: Optional[float] = None,
+        cost: float = 0,
+        closest: bool = False,
+        deadline: bool = False,
+    ) -> Query:
+        """A task in the place of a model: each request goes to the variant that meets these needs just then.
+
+        accuracy        at least, 0 to 1; 0: the most accurate that keeps the rest
+        accuracy_least  where no variant of `accuracy` will do just now, the most accurate from here on answers
+        latency         seconds from submit to result, at most, as expected
+        cost            at most, in the task's own units
+        closest         where no variant will do, the closest one answers; else the request is refused
+        deadline        the latency is the deadline of each request, too
+
+        Raises Unmet where no variant can ever meet them; a request raises Busy where none can just now. Future.answer says which variant
+        answered.
+        """
+        flags = (library.QUERY_CLOSEST if closest else 0) | (library.QUERY_DEADLINE if deadline else 0)
+        latency_ns = 0 if latency is None else max(1, int(latency * 1e9))
+        return self._query(task, (float(accuracy), float(accuracy_least), float(cost), latency_ns, flags))
+
+    def _query(self, task: str, needs: _Needs) -> Query:
+        self._check()
+        key = (task, needs)
+        with self._lock:
+            kept = self._models.get(key)
+            if isinstance(kept, Query) and not kept.stale:
+                return kept
+            if kept is not None:
+                self._retired.append(self._models.pop(key))
+        wish = library.Query(**dict(zip(("accuracy", "accuracy_least", "cost", "latency_ns", "flags"), needs)))
+        handle, error = ctypes.c_void_p(), library.Error()
+        status = -errno.EINTR
+        while status == -errno.EINTR:
+            with self._gate:
+                status = self._library.query_open(
+                    self._core.handle, _name(task), ctypes.byref(wish), ctypes.byref(handle), ctypes.byref(error)
+                )
+        if status < 0:
+            raise error_of(status, error.text.decode(errors="replace"))
+        query = Query(self._core, handle.value, needs)
+        with self._lock:
+            found = self._models.setdefault(key, query)
+        return found if isinstance(found, Query) else query
 
     # ---- arrays ----
 
@@ -333,21 +469,75 @@ class Client:
 
     def array(self, values: npt.ArrayLike, dtype: Optional[npt.DTypeLike] = None) -> Array:
         """A copy of `values` in the arena."""
-        values = np.asarray(values, dtype)
+        values = np.asarray(convert.array_of(values), dtype)
         array = self.empty(values.shape, values.dtype)
         array[...] = values
         return array
 
+    def trim(self) -> None:
+        """For a client that goes idle: gives memory of the arena in which no array is left back to the runtime."""
+        self._check()
+        with self._gate:
+            status = self._library.trim(self._core.handle)
+        if status < 0:
+            raise error_of(status, self._library.words(status))
+
     # ---- inference ----
+
+    def _find(self, model: Union[str, Model]) -> Model:
+        kept = model if isinstance(model, Model) else self._models.get(model)
+        if kept is not None and not kept.stale:
+            return kept
+        if isinstance(model, Query):
+            return self._query(model.name, model._needs)
+        return self.model(model.name if isinstance(model, Model) else model)
+
+    def _find_current(self, model: Union[str, Model]) -> Model:
+        """What a Call finds out for itself."""
+        while True:
+            found = self._find(model)
+            with self._gate:
+                if not self._library.model_changed(found._handle):
+                    return found
+            found.stale = True
+
+    def _selected(self, model: Union[str, Model], outputs: Any, labels: bool) -> Tuple[Union[Selection, Labelled, None], Any]:
+        """Which outputs are wanted and how, None for all as they are; and those that are given, or for each whether it gets memory."""
+        selection: Optional[Selection] = None
+        if outputs is not None and Selection.is_one(outputs):
+            self._check()
+            selection = Selection(self._find_current(model), outputs)
+            outputs = selection.rooms
+        if not labels:
+            return selection, outputs
+        self._check()
+        return Labelled(self._find_current(model), selection), outputs
 
     def _call(
         self, model: Union[str, Model], inputs: Any, outputs: Any, timeout: Optional[float], priority: int, session: int
     ) -> form.Call:
         self._check()
-        if not isinstance(model, Model):
-            model = self.model(model)
+        model = self._find(model)
         with self._gate:
             return form.Call(self._core, model, inputs, outputs, timeout, priority, session)
+
+    def _without_samples(self, model: Union[str, Model], inputs: Any, outputs: Any) -> Result:
+        model = self._find(model)
+        with self._gate:
+            return without_samples(self._core, model, inputs, None if isinstance(outputs, bytes) else outputs)
+
+    def _asked(
+        self, model: Union[str, Model], inputs: Any, outputs: Any, timeout: Optional[float], priority: int, session: int, labels: bool
+    ) -> Tuple[Optional[form.Call], Union[Selection, Labelled, None], Result]:
+        """What is to be submitted, and which outputs are wanted of it; or None, and the result of a request without samples."""
+        while True:
+            selection, rooms = self._selected(model, outputs, labels)
+            try:
+                return self._call(model, inputs, rooms, timeout, priority, session), selection, None
+            except Changed:
+                continue
+            except NoSamples:
+                return None, None, _of(selection, self._without_samples(model, inputs, rooms))
 
     def infer(
         self,
@@ -358,6 +548,7 @@ class Client:
         timeout: Optional[float] = None,
         priority: int = 0,
         session: int = 0,
+        labels: bool = False,
     ) -> Result:
         """Runs one request and waits for it.
 
@@ -365,36 +556,27 @@ class Client:
         inputs    one array, or for several inputs a dict by name or a sequence in order. Arrays of the arena (see empty())
                   are used where they are, others are copied into it
         outputs   arrays of the arena to write to, in the same forms; made when None. Or names of those that are wanted: ["d"];
-                  the memory of the others goes back at once
+                  the others get no memory where the model says how large all are, else it goes back at once
         timeout   seconds until the request expires; priority 0 to 3, 0 goes first; session 0, as sequences are not served
+        labels    True for words in the place of integers that stand for some: what a classifier says, as arrays of numpy.str_
 
         Returns the output as an array of the arena, or a dict by name when there are several. A batch of 0 samples has outputs of 0 rows.
         """
         if self._loops:
             self._check()
             self._retire_loops()
-        if outputs is not None and Selection.is_one(outputs):
-            return self._selection(model, outputs).of(self._infer(model, inputs, None, timeout, priority, session))
-        return self._infer(model, inputs, outputs, timeout, priority, session)
-
-    def _infer(
-        self, model: Union[str, Model], inputs: Any, outputs: Any, timeout: Optional[float], priority: int, session: int
-    ) -> Result:
-        try:
-            if self._reaper and self._lines_max == 1:
-                return self._reaper.infer(self._call(model, inputs, outputs, timeout, priority, session))
-            return self._pool.infer(self, model, inputs, outputs, timeout, priority, session)
-        except NoSamples:
-            return self._without_samples(model, inputs, outputs)
-
-    def _selection(self, model: Union[str, Model], names: Any) -> Selection:
-        self._check()
-        return Selection(model if isinstance(model, Model) else self.model(model), names)
-
-    def _without_samples(self, model: Union[str, Model], inputs: Any, outputs: Any) -> Result:
-        model = model if isinstance(model, Model) else self.model(model)
-        with self._gate:
-            return without_samples(self._core, model, inputs, outputs)
+        while True:
+            selection, rooms = self._selected(model, outputs, labels)
+            try:
+                if self._reaper and self._lines_max == 1:
+                    result = self._reaper.infer(self._call(model, inputs, rooms, timeout, priority, session))
+                else:
+                    result = self._pool.infer(self, model, inputs, rooms, timeout, priority, session)
+            except Changed:
+                continue
+            except NoSamples:
+                result = self._without_samples(model, inputs, rooms)
+            return _of(selection, result)
 
     def submit(
         self,
@@ -405,15 +587,12 @@ class Client:
         timeout: Optional[float] = None,
         priority: int = 0,
         session: int = 0,
+        labels: bool = False,
     ) -> Future:
         """As infer(), but returns a Future at once; waits only while the queue pair is full."""
-        selection = None
-        if outputs is not None and Selection.is_one(outputs):
-            selection, outputs = self._selection(model, outputs), None
-        try:
-            call = self._call(model, inputs, outputs, timeout, priority, session)
-        except NoSamples:
-            return Future.of_no_samples(self._without_samples(model, inputs, outputs), selection)
+        call, selection, result = self._asked(model, inputs, outputs, timeout, priority, session, labels)
+        if call is None:
+            return Future.of_no_samples(result)
         reaper: Reaper = self._reaper or self._start_reaper()
         return reaper.submit(call, selection=selection)
 
@@ -443,28 +622,27 @@ class Client:
         timeout: Optional[float] = None,
         priority: int = 0,
         session: int = 0,
+        labels: bool = False,
     ) -> Result:
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
-        if outputs is not None and Selection.is_one(outputs):
-            selection = self._selection(model, outputs)
-            return selection.of(await self.infer_async(model, inputs, timeout=timeout, priority=priority, session=session))
-        try:
-            call = self._call(model, inputs, outputs, timeout, priority, session)
-        except NoSamples:
-            return self._without_samples(model, inputs, outputs)
-        loop = asyncio.get_running_loop()
+        call, selection, result = self._asked(model, inputs, outputs, timeout, priority, session, labels)
+        if call is None:
+            return result
         if self._reaper and self._lines_max == 1:
-            return await self._reaper.infer_async(call)
-        if loop not in self._loops:
-            self._retire_loops()
+            return _of(selection, await self._reaper.infer_async(call))
+        loop = asyncio.get_running_loop()
         while True:
             try:
-                return await self._line_of(loop).infer(call)
+                return _of(selection, await self._line_of(loop).infer(call))
             except TooSmall as error:
                 if not call.grow(error):
                     raise
 
     def _line_of(self, loop: asyncio.AbstractEventLoop) -> LoopLine:
+        line = self._loops.get(loop)
+        if line is not None and line.is_open():  # which the loop's own thread closes
+            return line
+        self._retire_loops()
         with self._lock:
             self._check()
             line = self._loops.get(loop)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _HOSTS = (1, 3, 11, 13)  # DLPack devices whose memory the host reads: CPU, and what CUDA and ROCm call pinned or managed
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
 _BFLOAT16 = 16  # by the number in starling.h
+_INT64 = 7
 
 
 class _Bits:
@@ -39,24 +40,45 @@ def _torch_bfloat16(value: Any) -> Optional[_Bits]:
     torch = sys.modules.get("torch")
     if torch is None or getattr(value, "dtype", None) is not getattr(torch, "bfloat16", ()):
         return None
-    return _Bits(np.from_dlpack(value.detach().view(torch.int16)).view(np.uint16))
+    if value.requires_grad:
+        raise BufferError("it requires gradients")  # which its integers would not
+    return _Bits(np.from_dlpack(value.view(torch.int16)).view(np.uint16))
 
 
-def _from_dlpack(value: Any, where: str) -> Union[Array, _Bits, None]:
-    """Shares the memory of what is not NumPy's."""
-    device, number = map(int, value.__dlpack_device__())
-    if device not in _HOSTS:
-        _refuse(where, f"lies on {_DEVICES.get(device, f'DLPack device {device}')}:{number}, wants memory of the host: x.cpu()")
-    bits = _torch_bfloat16(value)
-    if bits is not None:
-        return bits
+def _check_device(value: Any, where: str) -> None:
     try:
-        return np.from_dlpack(value)
+        device, number = map(int, value.__dlpack_device__())
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # of no device that DLPack has
+        words = str(error)
+    else:
+        if device in _HOSTS:
+            return
+        words = f"{_DEVICES.get(device, f'DLPack device {device}')}:{number}"
+    _refuse(where, f"lies on {words}, wants memory of the host: x.cpu()")
+
+
+def _from_dlpack(value: Any, where: str) -> Union[Array, _Bits]:
+    """Shares the memory of what is not NumPy's, which may know more of NumPy than of DLPack."""
+    _check_device(value, where)
+    try:
+        if "torch" in sys.modules and getattr(value, "is_neg", bool)():
+            value = value.resolve_neg()  # torch hands the memory out without the sign that it keeps apart
+        bits = _torch_bfloat16(value)
+        return bits if bits is not None else np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        if hasattr(value, "__array__"):
-            return None
         words = str(error).rstrip(".")
+    if hasattr(value, "__array__"):
+        try:
+            return np.asarray(value)
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass
     _refuse(where, f"cannot be read through DLPack: {words}; x.detach() of what needs gradients, x.float() of a type that NumPy lacks")
+
+
+def array_of(value: Any) -> Any:
+    """What NumPy makes an array of, and tensors of bfloat16, of which it makes none."""
+    bits = _torch_bfloat16(value)
+    return value if bits is None else bits.bits.view(arena.BFLOAT16)
 
 
 def _is_weak(value: object) -> bool:
@@ -67,9 +89,7 @@ def _array_of(value: Any, where: str) -> Union[Array, _Bits]:
     if isinstance(value, np.ndarray):
         return value
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        array = _from_dlpack(value, where)
-        if array is not None:
-            return array
+        return _from_dlpack(value, where)
     try:
         return np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -115,11 +135,26 @@ def _check_range(array: Array, dtype: DType, where: str) -> None:
             _refuse(where, f"has the value {value}, {dtype} goes from {limits.min} to {limits.max}")
 
 
+def _places(port: Port, words: Array, where: str) -> Array:
+    """Words as places in the labels, -1 of a word that is none: what becomes of it the model says. A list of words is a column."""
+    table = port.table
+    try:
+        texts = [word.decode() if isinstance(word, bytes) else word for word in words.reshape(-1).tolist()]
+        places = np.array([table.get(text, -1) for text in texts], np.int64).reshape(words.shape)
+    except (TypeError, UnicodeDecodeError) as error:
+        _refuse(where, f"wants words, or places in its labels: {error}")
+    if port.shape is not None and len(port.shape) == places.ndim + 1 and port.shape[-1] == 1:
+        places = places[..., np.newaxis]
+    return places if port.number == _INT64 else places.astype(port.dtype)
+
+
 def as_type(port: Port, value: Any, where: str) -> Array:
     """`value` as an array of the type of `port`; the same one where it is one already."""
     array = _array_of(value, where)
     if isinstance(array, _Bits):
         array = array.bits.view(arena.BFLOAT16) if port.number == _BFLOAT16 else _of_bits(array.bits)
+    if port.labels and array.dtype.kind in "USOT":
+        return _places(port, array, where)
     if arena.suits(array.dtype, port.number):
         return array
     wanted = np.dtype(np.float32) if port.number == _BFLOAT16 else port.dtype

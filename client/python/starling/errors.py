@@ -63,6 +63,10 @@ class QuotaExceeded(StarlingError, MemoryError):
     """A quota of this client or user is used up."""
 
 
+class Unmet(StarlingError):
+    """No variant of the task is so accurate, so fast or so cheap."""
+
+
 class RuntimeGone(StarlingError, ConnectionError):
     """The runtime is gone, or goes: reconnect() or close(). Every call that meets a runtime that has ended or ends raises it."""
 
@@ -89,6 +93,7 @@ _CLASSES: Dict[int, Type[StarlingError]] = {
     errno.ETIME: Expired,
     errno.ETIMEDOUT: Expired,
     errno.ECANCELED: Cancelled,
+    errno.EDOM: Unmet,
     errno.EMSGSIZE: TooSmall,
     errno.ESTALE: Stale,
     errno.EIO: ModelFailed,

@@ -18,11 +18,11 @@ import errno
 import os
 import select
 import threading
-from typing import TYPE_CHECKING, Any, Deque, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Deque, List, Optional, Set, Tuple, Union
 
 from .errors import CLOSED, Busy, Cancelled, RuntimeGone, StarlingError, TooSmall, error_of, unpicklable
 from .gate import Bell, Condition, Gate, Lease
-from .request import Selection, Times
+from .request import Answer, Labelled, Members, Selection, Times
 
 if TYPE_CHECKING:
     from .annotations import Result
@@ -44,6 +44,7 @@ class _NothingToCompute:
     """The call of a request without samples."""
 
     times = Times(0, 0, 0, 0)
+    answer = None
     model = None
 
 
@@ -53,7 +54,7 @@ class Future(Base):
     NOT_PICKLED = "its request belongs to a client of this process"
     __reduce_ex__ = unpicklable
 
-    def __init__(self, reaper: Any, call: Any, selection: Optional[Selection] = None) -> None:
+    def __init__(self, reaper: Any, call: Any, selection: Union[Selection, Labelled, None] = None) -> None:
         super().__init__()
         self._condition.__class__ = Condition
         self._settled = Bell()
@@ -62,10 +63,10 @@ class Future(Base):
         self._selection = selection
 
     @classmethod
-    def of_no_samples(cls, result: Result, selection: Optional[Selection]) -> Future:
+    def of_no_samples(cls, result: Result) -> Future:
         """One that is done."""
         future = cls(None, _NothingToCompute)
-        future.set_result(result if selection is None else selection.of(result))
+        future.set_result(result)
         return future
 
     def __repr__(self) -> str:
@@ -98,6 +99,18 @@ class Future(Base):
         """starling.request.Times of the request, None before it is done."""
         times: Optional[Times] = self._call.times
         return times
+
+    @property
+    def answer(self) -> Optional[Answer]:
+        """starling.Answer of a query, which says the variant that had it; None of a model, and before it is done."""
+        answer: Optional[Answer] = self._call.answer
+        return answer
+
+    @property
+    def members(self) -> Optional[Members]:
+        """starling.Members of an ensemble's result; None of another model, before it is done, and where it failed."""
+        members: Optional[Members] = self._call.members
+        return members
 
     def cancel(self) -> bool:
         """Asks the runtime to end the request early. It is done when its completion comes, mostly as CancelledError; a result that was
@@ -183,7 +196,7 @@ class Reaper:
             self.start()
             return self._submit(call, future, wait)
 
-    def submit(self, call: Call, wait: bool = True, selection: Optional[Selection] = None) -> Future:
+    def submit(self, call: Call, wait: bool = True, selection: Union[Selection, Labelled, None] = None) -> Future:
         """Waits while the queue pair is full, unless told not to; a callback does not."""
         future = Future(self, call, selection)
         wait = wait and not self.is_own_thread()

@@ -21,7 +21,7 @@ _AT_ONCE = 8  # locks that a frame of _hold() takes
 
 
 class Gate:
-    """`with gate:` for calls, which pass side by side; alone() for who wants to be alone: the C library asks for that.
+    """`with gate:` for calls, which pass side by side; alone() for what must run alone: the C library asks for that.
 
     Each thread has a lock of its own for being inside, and whoever wants to be alone takes all of them.
     """
@@ -52,7 +52,7 @@ class Gate:
 
     else:
         __enter__ = property(lambda self: self._lock().__enter__)
-        __exit__ = property(lambda self: self._lock().__exit__)
+        __exit__ = property(lambda self: self._own.lock.__exit__)  # which `with` looks up behind the other
 
     def _hold(self, locks: List[Any], work: Callable[[], T]) -> T:
         if not locks:
@@ -62,7 +62,7 @@ class Gate:
             return self._hold(locks, work)
 
     def alone(self, work: Callable[[], T]) -> T:
-        """What work() returns, with nobody else inside."""
+        """What work() returns, with no other call inside."""
         with self._turn:
             self._shut = True
             try:

@@ -7,19 +7,23 @@ ctypes.CDLL gives up the interpreter lock for the length of every call, so waits
 from __future__ import annotations
 
 import ctypes
+import functools
 import glob
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
 RANK_MAX = 8
-NAME_BYTES = 64
+NAME_BYTES = 1152
 TEXT_BYTES = 480
 ALIGNMENT = 64
 FOREVER = 2**64 - 1
 NOOP = 1
 ROLES = {"client": 0, "reader": 1, "admin": 2}
-STATES = {1: "loading", 2: "ready", 3: "draining", 4: "failed"}
+VARIANT_STATES = {0: "absent", 1: "serves", 2: "available", 3: "available", 4: "loading", 5: "failed", 6: "differs"}
+QUERY_CLOSEST = 1
+QUERY_DEADLINE = 2
+STATES = {1: "loading", 2: "ready", 3: "draining", 4: "failed", 5: "available", 6: "standby"}
 
 
 class Error(Structure):
@@ -69,6 +73,8 @@ class PortInfo(Structure):
         ("dims", c_int32 * RANK_MAX),
         ("batch_axis", c_int32),
         ("optional", c_int32),
+        ("n_labels", c_uint32),
+        ("labels", POINTER(c_char_p)),
     ]
 
 
@@ -105,6 +111,12 @@ class Request(Structure):
     ]
 
 
+@functools.lru_cache(maxsize=None)
+def frame_type(n_tensors: int) -> Any:
+    """A Request in one piece with the room for its id and its tensors, inputs first: one object where there were five."""
+    return type("Frame", (Request,), {"_fields_": [("id", c_uint64), ("tensors", Tensor * n_tensors)]})
+
+
 class Shape(Structure):
     _fields_ = [("bytes", c_uint64), ("dims", c_uint32 * RANK_MAX), ("rank", c_uint32), ("dtype", c_int)]
 
@@ -126,13 +138,63 @@ class Completion(Structure):
         ("user_data", c_uint64),
         ("status", c_int32),
         ("n_outputs", c_uint32),
-        ("outputs", POINTER(Shape)),
+        ("outputs", c_void_p),  # of n_outputs Shapes
         ("queued_ns", c_uint64),
         ("batched_ns", c_uint64),
         ("computing_ns", c_uint64),
         ("combining_ns", c_uint64),
         ("bytes_needed", c_uint64),
         ("reason", Reason),
+    ]
+
+
+class Query(Structure):
+    _fields_ = [
+        ("accuracy", c_double),
+        ("accuracy_least", c_double),
+        ("cost", c_double),
+        ("latency_ns", c_uint64),
+        ("flags", c_uint32),
+        ("reserved0", c_uint32),
+        ("reserved", c_uint64 * 8),
+    ]
+
+
+class Answer(Structure):
+    _fields_ = [
+        ("variant", c_char_p),
+        ("accuracy", c_double),
+        ("met", c_int),
+        ("tries", c_uint32),
+        ("expected_ns", c_uint64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Members(Structure):
+    _fields_ = [("any", c_uint64), ("all", c_uint64), ("reserved", c_uint64 * 6)]
+
+
+class TaskEntry(Structure):
+    _fields_ = [("name", c_char * NAME_BYTES), ("variants", c_uint32), ("serving", c_uint32)]
+
+
+class VariantInfo(Structure):
+    _fields_ = [
+        ("name", c_char * NAME_BYTES),
+        ("state", c_int),
+        ("workers", c_uint32),
+        ("accuracy", c_double),
+        ("cost", c_double),
+        ("latency_ns", c_uint64),
+        ("batch_ns", c_uint64),
+        ("wait_ns", c_uint64),
+        ("memory_bytes", c_uint64),
+        ("load_ns", c_uint64),
+        ("batch_samples", c_uint32),
+        ("reason", c_char * TEXT_BYTES),
+        ("condition", c_uint32),
+        ("reserved", c_uint64 * 8),
     ]
 
 
@@ -149,13 +211,20 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "model_list": (c_int, [c_void_p, POINTER(ModelEntry), c_uint32]),
     "model_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)]),
     "model_describe": (POINTER(ModelInfo), [c_void_p]),
+    "model_changed": (c_int, [c_void_p]),
     "model_close": (c_void_p, [c_void_p]),
+    "query_open": (c_int, [c_void_p, c_char_p, POINTER(Query), POINTER(c_void_p), POINTER(Error)]),
+    "completion_members": (c_int, [c_void_p, POINTER(Completion), POINTER(Members)]),
+    "completion_variant": (c_int, [c_void_p, POINTER(Completion), POINTER(Answer)]),
+    "task_list": (c_int, [c_void_p, POINTER(TaskEntry), c_uint32]),
+    "task_variants": (c_int, [c_void_p, c_char_p, POINTER(VariantInfo), c_uint32]),
     "alloc_error": (None, [c_void_p, c_uint64, c_int, POINTER(Error)]),
     "alloc": (c_void_p, [c_void_p, c_uint64]),
     "free": (c_int, [c_void_p, c_void_p]),
+    "trim": (c_int, [c_void_p]),
     "queue_open": (c_int, [c_void_p, POINTER(c_void_p), POINTER(Error)]),
     "queue_close": (c_void_p, [c_void_p]),
-    "submit": (c_int, [c_void_p, POINTER(Request), POINTER(c_uint64)]),
+    "submit": (c_int, [c_void_p, c_void_p, c_void_p]),  # a Frame and its id, as addresses
     "poll": (c_int, [c_void_p, POINTER(Completion), c_uint32]),
     "wait": (c_int, [c_void_p, POINTER(Completion), c_uint32, c_uint64]),
     "cancel": (c_int, [c_void_p, c_uint64]),

@@ -19,7 +19,8 @@ from .block import Core
 from .call import Call, Handle
 from .errors import CLOSED, Busy, TooSmall, error_of
 from .gate import Bell, Gate, Lease
-from .library import Completion, Error
+from .library import Answer, Completion, Error, Members, frame_type
+from .request import answer_of, members_of
 
 if TYPE_CHECKING:
     from .annotations import Result
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Landed = Tuple[Call, Any, Completion]
 
 _REAP_MAX = 32
+_ID_OFFSET = frame_type(1).id.offset
 _WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
 _CLOSE_SLICES = 50  # for a runtime that lives but does not answer
 _CLOSE_LIMIT_NS = 10_000_000_000  # twice as long as that
@@ -64,13 +66,15 @@ class Line:
     def _submit(self, handle: int, call: Call, note: Any) -> int:
         """Holds the call before the library has it. Only the library sets its id: that of a call that it has not is 0."""
         key = next(self._keys)
-        call.request.user_data = key
-        call.id.value = 0
+        frame = call.frame
+        frame.user_data = key
+        frame.id = 0
         try:
             self.calls[key] = (call, note)
-            status: int = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
+            address = ctypes.addressof(frame)
+            status: int = self._library.submit(handle, address, address + _ID_OFFSET)
         finally:
-            if not call.id.value:
+            if not frame.id:
                 self.calls.pop(key, None)
         if status < 0:
             text = self._library.queue_error(handle).decode(errors="replace") or self._library.words(status)
@@ -88,17 +92,29 @@ class Line:
         return n
 
     def cancel(self, call: Call) -> bool:
-        return bool(self._use(None, self._library.cancel, call.id.value) == 0)
+        return bool(self._use(None, self._library.cancel, call.frame.id) == 0)
 
     def cancel_all(self) -> None:
         for call, _ in list(self.calls.values()):
             self.cancel(call)
 
     def abandon(self) -> None:
-        """Cancels what is in flight, of which nobody wants to know any more."""
+        """Cancels what is in flight and is not waited for any more."""
         self.cancel_all()
         for key, (call, _) in list(self.calls.items()):
             self.calls[key] = (call, None)
+
+    def _note_answer(self, call: Call, completion: Completion) -> None:
+        """Which variant has answered, before the next submit."""
+        answer = Answer()
+        if self._library.completion_variant(self.handle, ctypes.byref(completion), ctypes.byref(answer)) == 0:
+            call.answer = answer_of(answer.variant, answer.accuracy, answer.met, answer.tries, answer.expected_ns)
+
+    def _note_members(self, call: Call, completion: Completion) -> None:
+        """Which members have answered, before the next submit."""
+        members = Members()
+        if self._library.completion_members(self.handle, ctypes.byref(completion), ctypes.byref(members)) == 0:
+            call.members = members_of(members.any, members.all)
 
     def _hand_out(self, n: int, into: List[Landed]) -> None:
         """Those that an interrupted look had handed out already are in `calls` no more."""
@@ -106,6 +122,10 @@ class Line:
             completion = self._completions[i]
             entry = self.calls.get(completion.user_data)
             if entry is not None:
+                if entry[0].model.asks:
+                    self._note_answer(entry[0], completion)
+                if entry[0].model.combines:
+                    self._note_members(entry[0], completion)
                 into.append((*entry, completion))
                 self.calls.pop(completion.user_data, None)
         self._unread = False
@@ -264,10 +284,8 @@ class Pool:
     # ---- a request ----
 
     def _find(self, client: Client, model: Union[str, Model]) -> Model:
-        if isinstance(model, Handle):
-            return model
-        kept = self._models.get(model)
-        return kept if kept is not None and not kept.stale else client.model(model)
+        kept = model if isinstance(model, Handle) else self._models.get(model)
+        return kept if kept is not None and not kept.stale else client._find(model)
 
     def infer(
         self,
@@ -289,7 +307,7 @@ class Pool:
             call = Call(self._core, model, inputs, outputs, timeout, priority, session)
         lease = Lease(infers=threading.get_ident())
         try:
-            return self._run(self.borrow(lease, client=client, deadline_ns=call.request.deadline_ns), call)
+            return self._run(self.borrow(lease, client=client, deadline_ns=call.frame.deadline_ns), call)
         finally:
             self.give_back(lease)
 

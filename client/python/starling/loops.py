@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 class LoopLine:
+    _fd: Any = None  # a number while there is a line; here, for the end of one whose making a handler of a signal interrupted
+
     def __init__(
         self, pool: Pool, gate: Gate, loop: asyncio.AbstractEventLoop, on_idle: Callable[[asyncio.AbstractEventLoop], None]
     ) -> None:
@@ -38,7 +40,6 @@ class LoopLine:
         self._awaited: Set[Done] = set()
         self._landed: List[Landed] = []  # of the line, not looked at yet
         self._armed = False
-        self._fd: Any = None  # a number while there is a line
         self._lease = Lease()
         self._line: Any = None  # a Line from open() on
 
@@ -57,6 +58,9 @@ class LoopLine:
             self._give_back()
             self._on_idle(self._loop)
             raise
+
+    def is_open(self) -> bool:
+        return self._line is not None
 
     async def infer(self, call: Call) -> Result:
         done: Done = self._loop.create_future()

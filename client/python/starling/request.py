@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import math
-from typing import TYPE_CHECKING, Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -30,11 +30,49 @@ class Times(NamedTuple):
     combining_ns: int
 
 
+class Answer(NamedTuple):
+    """Which variant of a task had a request: `met` is "all", "least" (of accuracy_least) or "closest"; `tries` is 2 where another one
+    refused it first; `expected` are the seconds that it was expected to take, None where that was not known."""
+
+    variant: str
+    accuracy: float
+    met: str
+    tries: int
+    expected: Optional[float]
+
+
+class Members(NamedTuple):
+    """Which members of an ensemble a result is made of, by their places in its configuration: `any` are in the result of at least one
+    sample, `all` in that of every sample."""
+
+    any: Tuple[int, ...]
+    all: Tuple[int, ...]
+
+
+def members_of(any_bits: int, all_bits: int) -> Members:
+    """As the library says it."""
+    return Members(*(tuple(m for m in range(64) if bits >> m & 1) for bits in (any_bits, all_bits)))
+
+
+_METS = ("all", "least", "closest")
+
+
+def answer_of(variant: Union[str, bytes], accuracy: float, met: int, tries: int, expected_ns: int) -> Answer:
+    """As the library says it."""
+    name = variant.decode() if isinstance(variant, bytes) else variant
+    return Answer(name, accuracy, _METS[met] if met < len(_METS) else "unknown", tries, expected_ns / 1e9 if expected_ns else None)
+
+
 _FOREVER_NS = 2**62
 
 
+_NAMES_SHOWN = 16  # of a list of names in an error
+
+
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names) or "none"
+    quoted = [f'"{name}"' for name in names]
+    more = [f"and {len(quoted) - _NAMES_SHOWN} more"] if len(quoted) > _NAMES_SHOWN else []
+    return ", ".join(quoted[:_NAMES_SHOWN] + more) or "none"
 
 
 def _dims(shape: Iterable[object]) -> str:
@@ -50,7 +88,12 @@ def _wanted(port: Port) -> str:
     return f"{port.dtype} {_dims(any_ if size is None else size for size, any_ in zip(port.shape, free))}"
 
 
-def arrange(values: Any, ports: Sequence[Port], what: str, model: str) -> List[Any]:
+def _with_version(model: Model) -> str:
+    """Who names what another version had is to see which one answers. Ensembles have none."""
+    return f'model "{model.name}", version {model.version}' if model.version else f'model "{model.name}"'
+
+
+def arrange(values: Any, ports: Sequence[Port], what: str, model: Model) -> List[Any]:
     """Arrays in the order of `ports`, from one array, a sequence, or a mapping by name."""
     if isinstance(values, dict):
         unknown = set(values) - {port.name for port in ports}
@@ -58,7 +101,7 @@ def arrange(values: Any, ports: Sequence[Port], what: str, model: str) -> List[A
         if unknown or missing:
             raise InvalidRequest(
                 -errno.EINVAL,
-                f'model "{model}": {what}s are {_listed(p.name for p in ports)}, got {_listed(sorted(map(str, values)))}',
+                f'{_with_version(model)}: {what}s are {_listed(p.name for p in ports)}, got {_listed(sorted(map(str, values)))}',
             )
         return [values.get(port.name) for port in ports]
     n_required = sum(not port.optional for port in ports)
@@ -66,17 +109,21 @@ def arrange(values: Any, ports: Sequence[Port], what: str, model: str) -> List[A
         if n_required <= len(values) < len(ports):
             values = [*values, *[None] * (len(ports) - len(values))]
         if len(values) != len(ports):
-            raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s, got {len(values)}')
+            raise InvalidRequest(-errno.EINVAL, f'model "{model.name}": wants {len(ports)} {what}s, got {len(values)}')
         return list(values)
     if n_required == 1 < len(ports) and values is not None:
         return [values, *[None] * (len(ports) - 1)]
     if len(ports) != 1:
-        raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s by name, got {"None" if values is None else "one array"}')
+        raise InvalidRequest(-errno.EINVAL, f'model "{model.name}": wants {len(ports)} {what}s by name, got {"None" if values is None else "one array"}')
     return [values]
 
 
 def _is_tensor_shape(shape: Sequence[int]) -> bool:
-    return len(shape) <= 8 and all(n < 2**32 for n in shape)
+    return len(shape) <= 8 and max(shape, default=0) < 2**32
+
+
+class Changed(Exception):
+    """Of a model whose inputs or outputs are others by now. Client looks it up again."""
 
 
 class NoSamples(Exception):
@@ -88,7 +135,7 @@ def _is_empty_batch(port: Port, shape: Sequence[int]) -> bool:
     axis = port.batch_axis
     if port.shape is None or axis is None or len(shape) != len(port.shape) or shape[axis] != 0:
         return False
-    return all(n == size or (size is None and n > 0) for i, (n, size) in enumerate(zip(shape, port.shape)) if i != axis)
+    return all(size is None or n == size for i, (n, size) in enumerate(zip(shape, port.shape)) if i != axis)
 
 
 def _empty_batch(port: Port, array: Array) -> Optional[Array]:
@@ -110,34 +157,40 @@ def checked(model: str, port: Port, value: Any) -> Optional[Array]:
     if array.size == 0 and isinstance(value, (list, tuple, np.ndarray)):
         empty = _empty_batch(port, array)
         array = array if empty is None else empty
-    if (array.size == 0 and not _is_empty_batch(port, array.shape)) or not _is_tensor_shape(array.shape):
+    if not _is_tensor_shape(array.shape):
         raise InvalidRequest(-errno.EINVAL, f"{where} wants {_wanted(port)}, got {_dims(array.shape)}")
     return array
 
 
 def as_input(model: str, port: Port, value: Any) -> Optional[Array]:
-    """As checked(); raises NoSamples when it is empty."""
+    """As checked(); raises NoSamples of an empty batch where it is known how large an output of no rows is."""
+    if type(value) is np.ndarray and value.dtype is port.dtype and 0 < value.size < 2**32 and value.ndim <= 8:
+        return value  # as nearly all are
     array = checked(model, port, value)
-    if array is not None and array.size == 0:
+    if array is not None and array.size == 0 and port.knows_outputs and _is_empty_batch(port, array.shape):
         raise NoSamples
     return array
 
 
 def without_samples(core: Core, model: Model, inputs: Any, outputs: Any) -> Result:
     """The outputs of a request of 0 samples, as Client.infer() returns them. Every input that has a batch is empty."""
-    values = arrange(inputs, model.inputs, "input", model.name)
+    values = arrange(inputs, model.inputs, "input", model)
     arrays = [checked(model.name, port, value) for port, value in zip(model.inputs, values)]
     for port, array in zip(model.inputs, arrays):
-        if array is not None and port.batch_axis is not None and array.size:
+        if array is not None and port.batch_axis is not None and not _is_empty_batch(port, array.shape):
             n = array.shape[port.batch_axis]
             raise InvalidRequest(-errno.EINVAL, f'model "{model.name}": input "{port.name}" has {n} samples, others have 0')
     shapes = [tuple(0 if axis == port.batch_axis else size or 0 for axis, size in enumerate(port.shape or (0,))) for port in model.outputs]
     if outputs is None:
         results = [arena.empty(core, shape, port.dtype) for port, shape in zip(model.outputs, shapes)]
     else:
-        given = arrange(outputs, model.outputs, "output", model.name)
+        given = arrange(outputs, model.outputs, "output", model)
         results = [shaped(as_output(core, port, array), shape, 0) for port, array, shape in zip(model.outputs, given, shapes)]
     return results[0] if len(results) == 1 else {port.name: array for port, array in zip(model.outputs, results)}
+
+
+def has_size(port: Port) -> bool:
+    return port.shape is not None and all(size is not None or axis == port.batch_axis for axis, size in enumerate(port.shape))
 
 
 class Selection:
@@ -147,20 +200,50 @@ class Selection:
         known = [port.name for port in model.outputs]
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise InvalidRequest(-errno.EINVAL, f'model "{model.name}": there is no output {_listed(unknown)}: outputs are {_listed(known)}')
+            raise InvalidRequest(-errno.EINVAL, f'{_with_version(model)}: there is no output {_listed(unknown)}: outputs are {_listed(known)}')
         self._names = list(dict.fromkeys(names))
         self._all = known
+        self.only = self._names[0]
+        #: For each output whether it gets memory, as a Call takes it; None where the runtime cannot do without the others.
+        self.rooms: Optional[bytes] = bytes(name in names for name in known) if all(map(has_size, model.outputs)) else None
 
     @staticmethod
     def is_one(outputs: Any) -> bool:
         return isinstance(outputs, (list, tuple)) and len(outputs) > 0 and all(isinstance(name, str) for name in outputs)
 
     def of(self, result: Result) -> Result:
-        """What infer() returns, without the others, whose memory goes back: one array, or a dict of several."""
+        """What infer() returns, without the others, which have no memory, or whose memory goes back: one array, or a dict of several."""
         if len(self._all) > 1:
             result = {name: result[name] for name in self._names}
             return result if len(result) > 1 else result[self._names[0]]
         return result
+
+
+class Labelled:
+    """Results with the labels of integers in their place: labels=True."""
+
+    def __init__(self, model: Model, selection: Optional[Selection]) -> None:
+        self._ports = {port.name: port for port in model.outputs}
+        self._selection = selection
+        self._only = selection.only if selection is not None else next(iter(self._ports), "")
+
+    def of(self, result: Result) -> Result:
+        """What infer() returns: arrays of numpy.str_ where an output has labels and integers, else as it is."""
+        if self._selection is not None:
+            result = self._selection.of(result)
+        if isinstance(result, dict):
+            return {name: words_of(self._ports[name], array) for name, array in result.items()}
+        return words_of(self._ports[self._only], result)
+
+
+def words_of(port: Port, array: Array) -> Array:
+    """The labels of the elements; "" of what has none."""
+    if not port.labels or port.dtype.kind not in "iu":
+        return array
+    places = np.asarray(array)
+    places = np.where((places >= 0) & (places < len(port.labels)), places, len(port.labels))
+    words: Array = np.array([*port.labels, ""], np.str_)[places]
+    return words
 
 
 def placed(core: Core, array: Optional[Array]) -> Optional[Array]:

@@ -15,12 +15,16 @@
 typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t bits __attribute__((vector_size(LANES * sizeof(float))));
 
+/* Some lanes of a vector. */
+#define LOWER(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+
 /* What is made of the vector v before it is added. */
 #define DEFINE_SUM(name, parameters, value)                                                                                        \
         SL_CPU_CLONES static float name parameters                                                                                 \
         {                                                                                                                          \
                 vector sums[VECTORS] = {0}, v;                                                                                     \
-                float lanes[LANES] = {0};                                                                                          \
+                float __attribute__((vector_size(8 * sizeof(float)))) eight;                                                       \
+                float __attribute__((vector_size(4 * sizeof(float)))) four;                                                        \
                 int64_t i = 0;                                                                                                     \
                                                                                                                                    \
                 for (; i + VECTORS * LANES <= n; i += VECTORS * LANES)                                                             \
@@ -38,11 +42,10 @@ typedef int32_t bits __attribute__((vector_size(LANES * sizeof(float))));
                         sums[1] += value;                                                                                          \
                 }                                                                                                                  \
                 sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                                               \
-                memcpy(lanes, &sums[0], sizeof(lanes));                                                                            \
-                for (int half = LANES / 2; half > 0; half /= 2)                                                                    \
-                        for (int j = 0; j < half; j++)                                                                             \
-                                lanes[j] += lanes[j + half];                                                                       \
-                return lanes[0];                                                                                                   \
+                eight = LOWER(sums[0], 0, 1, 2, 3, 4, 5, 6, 7) + LOWER(sums[0], 8, 9, 10, 11, 12, 13, 14, 15);                     \
+                four = LOWER(eight, 0, 1, 2, 3) + LOWER(eight, 4, 5, 6, 7);                                                        \
+                four += LOWER(four, 2, 3, 2, 3);                                                                                   \
+                return four[0] + four[1];                                                                                          \
         }
 
 #define MAGNITUDE ((vector)((bits)v & INT32_MAX))
@@ -83,73 +86,64 @@ float sl_row_sum_square(const float *x, float centre, int64_t n)
         return sum_in_halves(sum_square_block, x, centre, n);
 }
 
-/* What each lane does with an element, and how two lanes are joined (always the upper half onto the lower one). */
-#define DEFINE_EXTREME(name, first, join)                                                                                          \
-        SL_CPU_CLONES float name(const float *x, int64_t n)                                                                        \
+/*
+ * Comparing loses a NaN, so it is looked for beside that, two numbers at a time. Of a long row the last ones come once more, which
+ * changes nothing.
+ */
+#define DEFINE_EXTREME(name, T, M, first, BETTER, WINS)                                                                            \
+        SL_CPU_CLONES T name(const T *x, int64_t n)                                                                                \
         {                                                                                                                          \
-                float lanes[LANES];                                                                                                \
+                T __attribute__((vector_size(LANES * sizeof(T)))) all;                                                             \
+                T __attribute__((vector_size(8 * sizeof(T)))) eight;                                                               \
+                T __attribute__((vector_size(4 * sizeof(T)))) four;                                                                \
+                T lanes[LANES];                                                                                                    \
+                M odd[LANES] = {0}, any = 0;                                                                                       \
                 int64_t i = 0;                                                                                                     \
                                                                                                                                    \
                 for (int j = 0; j < LANES; j++)                                                                                    \
                         lanes[j] = first;                                                                                          \
-                for (; i + LANES <= n; i += LANES)                                                                                 \
+                for (; i + 2 * LANES <= n; i += 2 * LANES)                                                                         \
                         for (int j = 0; j < LANES; j++) {                                                                          \
-                                float lane = lanes[j], value = x[i + j];                                                           \
-                                lanes[j] = join;                                                                                   \
+                                T a = x[i + j], b = x[i + LANES + j], better = BETTER(a, b);                                       \
+                                odd[j] |= __builtin_isunordered(a, b) ? (M)-1 : (M)0;                                              \
+                                lanes[j] = BETTER(better, lanes[j]);                                                               \
                         }                                                                                                          \
-                /* Of a long row the last ones, some of them once more, which changes nothing. */                                  \
-                i = i < n && n >= LANES ? n - LANES : i;                                                                           \
-                for (int j = 0; n >= LANES && i < n && j < LANES; j++) {                                                           \
-                        float lane = lanes[j], value = x[n - LANES + j];                                                           \
-                        lanes[j] = join;                                                                                           \
+                for (; n >= LANES && i < n; i += LANES) {                                                                          \
+                        T __attribute__((vector_size(LANES * sizeof(T)))) last, best;                                              \
+                        M __attribute__((vector_size(LANES * sizeof(T)))) none;                                                    \
+                                                                                                                                   \
+                        memcpy(&last, x + (i + LANES <= n ? i : n - LANES), sizeof(last));                                         \
+                        memcpy(&best, lanes, sizeof(best));                                                                        \
+                        memcpy(&none, odd, sizeof(none));                                                                          \
+                        none |= last != last;                                                                                      \
+                        best = CHOOSE(last, WINS, best);                                                                           \
+                        memcpy(lanes, &best, sizeof(best));                                                                        \
+                        memcpy(odd, &none, sizeof(none));                                                                          \
                 }                                                                                                                  \
-                for (int j = 0; n < LANES && i < n; i++, j++) {                                                                    \
-                        float lane = lanes[j], value = x[i];                                                                       \
-                        lanes[j] = join;                                                                                           \
+                for (int j = 0; i < n; i++, j++) {                                                                                 \
+                        odd[0] |= __builtin_isunordered(x[i], x[i]) ? (M)-1 : (M)0;                                                \
+                        lanes[j] = BETTER(x[i], lanes[j]);                                                                         \
                 }                                                                                                                  \
-                for (int half = LANES / 2; half > 0; half /= 2)                                                                    \
-                        for (int j = 0; j < half; j++) {                                                                           \
-                                float lane = lanes[j], value = lanes[j + half];                                                    \
-                                lanes[j] = join;                                                                                   \
-                        }                                                                                                          \
-                return lanes[0];                                                                                                   \
+                for (int j = 0; j < LANES; j++)                                                                                    \
+                        any |= odd[j];                                                                                             \
+                memcpy(&all, lanes, sizeof(all));                                                                                  \
+                eight = CHOOSE(LOWER(all, 8, 9, 10, 11, 12, 13, 14, 15), WINS, LOWER(all, 0, 1, 2, 3, 4, 5, 6, 7));                \
+                four = CHOOSE(LOWER(eight, 4, 5, 6, 7), WINS, LOWER(eight, 0, 1, 2, 3));                                           \
+                four = CHOOSE(LOWER(four, 2, 3, 2, 3), WINS, four);                                                                \
+                return any ? (T)NAN : BETTER(four[1], four[0]);                                                                    \
         }
 
-#define GREATER (lane > value || lane != lane ? lane : value)
-#define SMALLER (lane < value || lane != lane ? lane : value)
+/* Of two vectors the better lanes; the second where neither is. */
+#define CHOOSE(a, WINS, b)                                                                                                         \
+        ((__typeof__(b))(((__typeof__((a) < (b)))(a) & ((a)WINS(b))) | ((__typeof__((a) < (b)))(b) & ~((a)WINS(b)))))
 
-DEFINE_EXTREME(sl_row_maximum, -INFINITY, GREATER)
-DEFINE_EXTREME(sl_row_minimum, INFINITY, SMALLER)
+#define GREATER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
-/* Sums of magnitudes are NaN where one of them is, and nowhere else. */
-SL_CPU_CLONES bool sl_row_has_nan(const float *x, int64_t n)
-{
-        vector sums[VECTORS] = {0}, v;
-        int64_t i = 0;
-        float rest = 0;
-        int bad = 0;
-
-        for (; i + VECTORS * LANES <= n; i += VECTORS * LANES)
-                for (int k = 0; k < VECTORS; k++) {
-                        memcpy(&v, x + i + k * LANES, sizeof(v));
-                        sums[k] += MAGNITUDE;
-                }
-        for (; i + LANES <= n; i += LANES) {
-                memcpy(&v, x + i, sizeof(v));
-                sums[0] += MAGNITUDE;
-        }
-        /* What is left, with some values once more; of a short row one by one. */
-        if (i < n && n >= LANES) {
-                memcpy(&v, x + n - LANES, sizeof(v));
-                sums[1] += MAGNITUDE;
-        }
-        for (i = n < LANES ? 0 : n; i < n; i++)
-                rest += fabsf(x[i]);
-        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-        for (int j = 0; j < LANES; j++)
-                bad |= sums[0][j] != sums[0][j];
-        return bad || rest != rest;
-}
+DEFINE_EXTREME(sl_row_maximum, float, int32_t, -INFINITY, GREATER, >)
+DEFINE_EXTREME(sl_row_minimum, float, int32_t, INFINITY, SMALLER, <)
+DEFINE_EXTREME(sl_row_maximum_f64, double, int64_t, (double)-INFINITY, GREATER, >)
+DEFINE_EXTREME(sl_row_minimum_f64, double, int64_t, (double)INFINITY, SMALLER, <)
 
 SL_CPU_CLONES float sl_row_product(int64_t n, const float *a, const float *b)
 {

@@ -7,13 +7,13 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 float sl_row_sum(const float *x, int64_t n);
 float sl_row_sum_absolute(const float *x, int64_t n);
 float sl_row_sum_square(const float *x, float centre, int64_t n); /* of x - centre */
-float sl_row_maximum(const float *x, int64_t n);                  /* -infinity if there is none */
+float sl_row_maximum(const float *x, int64_t n);                  /* -infinity if there is none; NaN if one is */
 float sl_row_minimum(const float *x, int64_t n);
-bool sl_row_has_nan(const float *x, int64_t n);
+double sl_row_maximum_f64(const double *x, int64_t n);
+double sl_row_minimum_f64(const double *x, int64_t n);
 float sl_row_product(int64_t n, const float *a, const float *b); /* sum of the products */

@@ -81,7 +81,7 @@ V_TARGET static inline V V_NAME(gelu)(V x)
 {
         V half = x * V_SET(0.5f);
 
-        return V_FMA(half, V_NAME(erf)(x * V_SET(0x1.6a09e6p-1f)), half);
+        return half * (V_SET(1.0f) + V_NAME(erf)(x * V_SET(0x1.6a09e6p-1f)));
 }
 
 /* The other form of Gelu, 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))). */
@@ -89,7 +89,7 @@ V_TARGET static inline V V_NAME(gelu_tanh)(V x)
 {
         V half = x * V_SET(0.5f), inner = V_STEP(x * x * V_SET(0.044715f), x, 0.0f) + x;
 
-        return V_FMA(half, V_NAME(tanh)(inner * V_SET(0x1.988454p-1f)), half);
+        return half * (V_SET(1.0f) + V_NAME(tanh)(inner * V_SET(0x1.988454p-1f)));
 }
 
 V_TARGET static inline V V_NAME(hard_swish)(V x)

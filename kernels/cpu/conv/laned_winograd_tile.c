@@ -5,6 +5,7 @@
 #include "cpu/base/vector.h"
 #include "cpu/conv/laned.h"
 #include "cpu/conv/laned_winograd.h"
+#include "cpu/conv/winograd_direct.h"
 
 #include <string.h>
 
@@ -58,12 +59,28 @@ static void find_pixels(const struct sl_laned_winograd *w, const struct batch *b
         }
 }
 
+struct lane_order {
+        sl_order order;
+        sl_lanes mask;
+};
+
+static struct lane_order order_lanes(const struct sl_laned_winograd *w)
+{
+        int64_t lanes = w->shape.groups;
+
+        return (struct lane_order){sl_order_repeat((int)(lanes < VECTOR ? lanes : VECTOR)), sl_lanes_first(lanes)};
+}
+
 /* @few: fewer lanes than a vector has, over and over. */
+INLINE sl_vector load_pixel(const struct lane_order *order, const float *from, bool few)
+{
+        return few ? sl_vector_order(sl_vector_load_lanes(order->mask, from), order->order) : sl_vector_load(from);
+}
+
 INLINE void transform_tile(const struct sl_laned_winograd *w, const struct batch *b, int64_t at, bool few)
 {
         const int64_t lanes = w->shape.groups, channels = w->shape.channels, step = w->input_floats;
-        const sl_order order = sl_order_repeat((int)(few ? lanes : VECTOR));
-        const sl_lanes mask = sl_lanes_first(lanes);
+        const struct lane_order order = order_lanes(w);
         const float *pixels[16];
         float *to = b->inputs + at * VECTOR;
 
@@ -73,8 +90,7 @@ INLINE void transform_tile(const struct sl_laned_winograd *w, const struct batch
 
 #pragma GCC unroll 16
                 for (int i = 0; i < 16; i++)
-                        d[i] = few ? sl_vector_order(sl_vector_load_lanes(mask, pixels[i] + c * lanes), order)
-                                   : sl_vector_load(pixels[i] + c * lanes);
+                        d[i] = load_pixel(&order, pixels[i] + c * lanes, few);
 #pragma GCC unroll 4
                 for (int x = 0; x < 4; x++) {
                         transform_four(d + x, 4, values);
@@ -175,21 +191,16 @@ static void multiply_filters(
         }
 }
 
-/* Of one vector of filters and one tile: bias, residual, and what of the four pixels is inside. */
-INLINE void finish_tile(
-        const struct sl_laned_winograd *w, const struct batch *b, const struct sl_binding *binding, int64_t vector, int64_t at)
+/* Of one vector of filters and one tile: the sums of its four pixels. */
+INLINE void restore_tile(
+        const struct sl_laned_winograd *w, const struct batch *b, int64_t vector, int64_t at, sl_vector ret_sums[4])
 {
-        const struct sl_conv_shape *c = &w->shape;
-        const float *bias = c->has_bias ? binding->inputs[2] : NULL, *residual = c->residual ? binding->inputs[c->residual] : NULL;
-        const int64_t step = w->product_floats, place = (b->block + vector * b->blocks) * VECTOR;
-        const int64_t tile = b->first + at, top = tile / w->tiles_across * 2, left = tile % w->tiles_across * 2;
-        const sl_lanes lanes = sl_lanes_first(w->outputs - place);
         const float *from = b->products + (vector * w->tiles + at) * VECTOR;
-        sl_vector m[16], rows[8], values[2], added = bias ? sl_vector_load_lanes(lanes, bias + place) : sl_vector_zero();
+        sl_vector m[16], rows[8], values[2];
 
 #pragma GCC unroll 16
         for (int i = 0; i < 16; i++)
-                m[i] = sl_vector_load(from + i * step);
+                m[i] = sl_vector_load(from + i * w->product_floats);
 #pragma GCC unroll 4
         for (int x = 0; x < 4; x++) {
                 gather_four(m + x, 4, values);
@@ -197,22 +208,125 @@ INLINE void finish_tile(
                 rows[4 + x] = values[1];
         }
 #pragma GCC unroll 2
-        for (int y = 0; y < 2; y++) {
-                gather_four(rows + y * 4, 1, values);
-#pragma GCC unroll 2
-                for (int x = 0; x < 2; x++) {
-                        int64_t pixel = (b->sample * c->out_height + top + y) * c->out_width + left + x;
-                        int64_t to = pixel * w->outputs + place;
-                        sl_vector sum = sl_vector_add(values[x], added);
+        for (int y = 0; y < 2; y++)
+                gather_four(rows + y * 4, 1, ret_sums + y * 2);
+}
 
-                        if (top + y >= c->out_height || left + x >= c->out_width)
-                                continue;
-                        if (residual)
-                                sum = sl_vector_add(sum, sl_vector_load_lanes(lanes, residual + to));
-                        sl_vector_store_lanes((float *)binding->outputs[0] + to, lanes,
-                                sl_vector_clip(sum, sl_vector_set(c->epilogue.least), sl_vector_set(c->epilogue.most)));
-                }
+/* Bias, residual, and what of the four pixels is inside. */
+INLINE void store_tile(const struct sl_laned_winograd *w, const struct batch *b, const struct sl_binding *binding, int64_t vector,
+        int64_t at, const sl_vector sums[4])
+{
+        const struct sl_conv_shape *c = &w->shape;
+        const float *bias = c->has_bias ? binding->inputs[2] : NULL, *residual = c->residual ? binding->inputs[c->residual] : NULL;
+        const int64_t place = (b->block + vector * b->blocks) * VECTOR;
+        const int64_t tile = b->first + at, top = tile / w->tiles_across * 2, left = tile % w->tiles_across * 2;
+        const sl_lanes lanes = sl_lanes_first(w->outputs - place);
+        const sl_vector added = bias ? sl_vector_load_lanes(lanes, bias + place) : sl_vector_zero();
+
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+                int64_t row = top + i / 2, column = left + i % 2;
+                int64_t to = ((b->sample * c->out_height + row) * c->out_width + column) * w->outputs + place;
+                sl_vector sum = sl_vector_add(sums[i], added);
+
+                if (row >= c->out_height || column >= c->out_width)
+                        continue;
+                if (residual)
+                        sum = sl_vector_add(sum, sl_vector_load_lanes(lanes, residual + to));
+                sl_vector_store_lanes((float *)binding->outputs[0] + to, lanes,
+                        sl_vector_clip(sum, sl_vector_set(c->epilogue.least), sl_vector_set(c->epilogue.most)));
         }
+}
+
+/* The taps of one channel, [row][column], from what transform_filter() made of them; a weight of a few ulps of the largest was 0.
+ */
+INLINE void recover_taps(const float *weights, int64_t matrix, sl_vector ret_taps[9])
+{
+        sl_vector rows[3][4], largest = sl_vector_zero();
+
+#pragma GCC unroll 4
+        for (int x = 0; x < 4; x++) {
+                rows[0][x] = sl_vector_load(weights + x * matrix);
+                rows[1][x] = sl_vector_sub(sl_vector_load(weights + (4 + x) * matrix), sl_vector_load(weights + (8 + x) * matrix));
+                rows[2][x] = sl_vector_load(weights + (12 + x) * matrix);
+        }
+#pragma GCC unroll 3
+        for (int y = 0; y < 3; y++) {
+                ret_taps[y * 3] = rows[y][0];
+                ret_taps[y * 3 + 1] = sl_vector_sub(rows[y][1], rows[y][2]);
+                ret_taps[y * 3 + 2] = rows[y][3];
+        }
+        for (int i = 0; i < 9; i++)
+                largest = sl_vector_max(largest, sl_vector_abs(ret_taps[i]));
+        largest = sl_vector_mul(largest, sl_vector_set(SL_WINOGRAD_NOTHING));
+        for (int i = 0; i < 9; i++)
+                ret_taps[i] = sl_vector_where(sl_vector_less(sl_vector_abs(ret_taps[i]), largest), sl_vector_zero(), ret_taps[i]);
+}
+
+/* As restore_tile(), by the windows themselves. */
+static __attribute__((noinline)) void convolve_tile(const struct sl_laned_winograd *w, const struct batch *b, const float *packed,
+        int64_t vector, int64_t at, sl_vector ret_sums[4])
+{
+        const int64_t channels = w->shape.channels, place = (b->block + vector * b->blocks) * VECTOR;
+        const int64_t matrix = (w->outputs + LANES - 1) / LANES * channels * LANES;
+        const float *weights = packed + place / LANES * channels * LANES + place % LANES;
+        const struct lane_order order = order_lanes(w);
+        const float *pixels[16];
+
+        find_pixels(w, b, b->first + at, pixels);
+        for (int i = 0; i < 4; i++)
+                ret_sums[i] = sl_vector_zero();
+        for (int64_t c = 0; c < channels; c++) {
+                sl_vector d[16], taps[9];
+
+                for (int i = 0; i < 16; i++)
+                        d[i] = load_pixel(&order, pixels[i] + c * w->shape.groups, w->shape.groups < VECTOR);
+                recover_taps(weights + c * LANES, matrix, taps);
+                for (int i = 0; i < 4; i++)
+                        for (int tap = 0; tap < 9; tap++)
+                                ret_sums[i] = sl_vector_fma(d[(i / 2 + tap / 3) * 4 + i % 2 + tap % 3], taps[tap], ret_sums[i]);
+        }
+}
+
+/*
+ * A NaN or an infinity under one of the windows makes one of the positions of its lane none, of each filter, and so all that is
+ * made of it. In such lanes the tile is convolved by its windows. With @watch: false where there were some.
+ */
+INLINE bool finish_tile(const struct sl_laned_winograd *w, const struct batch *b, const struct sl_binding *binding, int64_t vector,
+        int64_t at, bool watch)
+{
+        const sl_vector zero = sl_vector_zero();
+        sl_vector sums[4], nothing = zero, direct[4];
+        bool finite = true;
+
+        restore_tile(w, b, vector, at, sums);
+        if (watch) {
+                for (int i = 0; i < 4; i++)
+                        nothing = sl_vector_fma(zero, sums[i], nothing);
+                finite = sl_vector_sum(nothing) == 0;
+        }
+        if (!finite) {
+                convolve_tile(w, b, binding->inputs[1], vector, at, direct);
+                for (int i = 0; i < 4; i++)
+                        sums[i] = sl_vector_where(sl_vector_equal(nothing, zero), sums[i], direct[i]);
+        }
+        store_tile(w, b, binding, vector, at, sums);
+        return finite;
+}
+
+/* What one vector of filters sees in all lanes of the batch, the others do. */
+static void finish_batch(const struct sl_laned_winograd *w, const struct batch *b, const struct sl_binding *binding)
+{
+        bool finite = true;
+
+        for (int64_t at = 0; at < b->count; at++)
+                finite = finish_tile(w, b, binding, 0, at, true) && finite;
+        for (int64_t vector = 1; vector < b->vectors; vector++)
+                for (int64_t at = 0; at < b->count; at++)
+                        if (finite)
+                                finish_tile(w, b, binding, vector, at, false);
+                        else
+                                finish_tile(w, b, binding, vector, at, true);
 }
 
 static void run_batch(const struct sl_laned_winograd *w, const struct batch *b, const struct sl_binding *binding)
@@ -227,9 +341,7 @@ static void run_batch(const struct sl_laned_winograd *w, const struct batch *b, 
                         count = sl_laned_next(b->vectors - first, VECTORS);
                         multiply_filters(w, b, binding->inputs[1], position, first, (int)count);
                 }
-        for (int64_t vector = 0; vector < b->vectors; vector++)
-                for (int64_t at = 0; at < b->count; at++)
-                        finish_tile(w, b, binding, vector, at);
+        finish_batch(w, b, binding);
 }
 
 static void run_sample(const struct sl_laned_winograd *w, const struct sl_binding *binding, int64_t sample)

@@ -14,6 +14,7 @@ extern const struct sl_cpu_loop sl_cpu_winograd_2;     /* Conv, F(2x2, 3x3) */
 extern const struct sl_cpu_loop sl_cpu_winograd_4;     /* Conv, F(4x4, 3x3), wider windows and lines */
 extern const struct sl_cpu_loop sl_cpu_byte_depthwise; /* starling.QuantizedConv of single channels, with VNNI */
 extern const struct sl_cpu_loop sl_cpu_conv_transpose;
+extern const struct sl_cpu_loop sl_cpu_deform_conv;
 
 /* Is one pass over an inverted bottleneck, whose shapes are those of one sample, faster than its convolutions one by one? */
 bool sl_cpu_mbconv_gains(const struct sl_node_desc *node);

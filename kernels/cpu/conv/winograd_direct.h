@@ -16,6 +16,8 @@ struct sl_winograd_weights {
         int64_t width, filters; /* filters of the vector, at most */
 };
 
+#define SL_WINOGRAD_NOTHING 8e-7f /* of the largest weight of a filter: what rounding leaves of a 0 */
+
 #define SL_WINOGRAD_PIXELS_MAX (SL_WINOGRAD_OUTPUTS_MAX * SL_WINOGRAD_OUTPUTS_MAX)
 
 /*

@@ -5,8 +5,7 @@
 #include "cpu/base/vector.h"
 #include "cpu/conv/winograd_filters.h"
 
-#define TAPS_MAX 25    /* of both axes: 5x5 */
-#define NOTHING  8e-7f /* of the largest weight of a filter: what rounding leaves of a 0 */
+#define TAPS_MAX 25 /* of both axes: 5x5 */
 
 struct inverse {
         float down[SL_WINOGRAD_TAPS_MAX][SL_WINOGRAD_SIDE_MAX], across[SL_WINOGRAD_TAPS_MAX][SL_WINOGRAD_SIDE_MAX];
@@ -37,7 +36,7 @@ static void recover_taps(const struct sl_winograd *w, const struct inverse *inve
                         taps[tap] = sl_vector_fma(sl_vector_set(inverse->across[tap % w->across.taps][j]), line[j], taps[tap]);
                 largest = sl_vector_max(largest, sl_vector_abs(taps[tap]));
         }
-        largest = sl_vector_mul(largest, sl_vector_set(NOTHING));
+        largest = sl_vector_mul(largest, sl_vector_set(SL_WINOGRAD_NOTHING));
         for (int64_t tap = 0; tap < w->down.taps * w->across.taps; tap++)
                 taps[tap] = sl_vector_where(sl_vector_less(sl_vector_abs(taps[tap]), largest), sl_vector_zero(), taps[tap]);
 }

@@ -1,20 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where, Cast and IsNaN: element by element, in any layout.
+ * Where, Cast, IsNaN and IsInf: element by element, in any layout.
  */
 #include "cpu/base/bfloat16.h"
-#include "cpu/base/float16.h"
 #include "cpu/base/walk.h"
 #include "cpu/elementwise/loops.h"
+#include "cpu/elementwise/narrow_piece.h"
+#include "cpu/elementwise/short_rows.h"
 
+#include <float.h>
 #include <math.h>
+#include <string.h>
 
 #define DEFINE_CHOOSE(name, type)                                                                                                  \
         SL_CPU_CLONES static void name(int64_t n, type *y, const uint8_t *condition, const type *yes, const type *no,              \
                 const int64_t steps[static SL_WALK_TENSORS])                                                                       \
         {                                                                                                                          \
                 if (steps[1] == 1 && steps[2] == 1 && steps[3] == 1) {                                                             \
-                        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = condition[i] ? yes[i] : no[i];                 \
+                        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                       \
+                        {                                                                                                          \
+                                type chosen = yes[i], other = no[i];                                                               \
+                                                                                                                                   \
+                                y[i] = condition[i] ? chosen : other;                                                              \
+                        }                                                                                                          \
+                        return;                                                                                                    \
+                }                                                                                                                  \
+                if (steps[1] == 1 && steps[2] == 1 && steps[3] == 0) {                                                             \
+                        type other = no[0];                                                                                        \
+                                                                                                                                   \
+                        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                       \
+                        {                                                                                                          \
+                                type chosen = yes[i];                                                                              \
+                                y[i] = condition[i] ? chosen : other;                                                              \
+                        }                                                                                                          \
+                        return;                                                                                                    \
+                }                                                                                                                  \
+                if (steps[1] == 1 && steps[2] == 0 && steps[3] == 1) {                                                             \
+                        type other = yes[0];                                                                                       \
+                                                                                                                                   \
+                        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                       \
+                        {                                                                                                          \
+                                type chosen = no[i];                                                                               \
+                                y[i] = condition[i] ? other : chosen;                                                              \
+                        }                                                                                                          \
+                        return;                                                                                                    \
+                }                                                                                                                  \
+                if (steps[1] == 0 && steps[2] == 1 && steps[3] == 1) {                                                             \
+                        memcpy(y, condition[0] ? yes : no, (size_t)n * sizeof(*y));                                                \
                         return;                                                                                                    \
                 }                                                                                                                  \
                 for (int64_t i = 0; i < n; i++)                                                                                    \
@@ -59,6 +91,32 @@ static void choose_row(size_t bytes, int64_t n, char *y, const uint8_t *conditio
         }
 }
 
+/* Short rows, from @row on. */
+static void where_pieces(
+        const struct where *where, const struct sl_walk *walk, struct sl_walk_row *row, const struct sl_binding *binding)
+{
+        int64_t bytes = (int64_t)where->bytes, rows = walk->sizes[walk->rank - 2], n = sl_walk_row_length(walk);
+        int64_t piece = sl_short_rows_of_piece(walk);
+        struct sl_short_rows operands[3];
+
+        for (uint32_t i = 0; i < 3; i++) {
+                operands[i].walk = walk;
+                operands[i].tensor = i + 1;
+                operands[i].bytes = i ? bytes : 1;
+        }
+        do {
+                for (int64_t at = 0, taken; at < rows; at += taken) {
+                        taken = rows - at < piece ? rows - at : piece;
+                        for (uint32_t i = 0; i < 3; i++)
+                                sl_short_rows_lay(&operands[i],
+                                        (const char *)binding->inputs[i] + row->offset[i + 1] * operands[i].bytes, at, taken);
+                        choose_row(where->bytes, taken * n, (char *)binding->outputs[0] + (row->offset[0] + at * n) * bytes,
+                                operands[0].data, operands[1].data, operands[2].data,
+                                (const int64_t[]){1, operands[0].step, operands[1].step, operands[2].step});
+                }
+        } while (sl_walk_next(walk, row, 2));
+}
+
 static int where_run(const void *state, const struct sl_binding *binding)
 {
         const struct where *where = state;
@@ -69,6 +127,10 @@ static int where_run(const void *state, const struct sl_binding *binding)
 
         if (sl_walk_is_empty(walk))
                 return 0;
+        if (sl_rows_are_short(walk)) {
+                where_pieces(where, walk, &row, binding);
+                return 0;
+        }
         for (uint32_t t = 0; t < SL_WALK_TENSORS; t++)
                 steps[t] = sl_walk_row_stride(walk, t);
         do
@@ -182,20 +244,14 @@ SL_CPU_CLONES static void cast_BF16_F32(int64_t n, void *result, const void *arg
                 y[i] = sl_widen_bf16(x[i]);
 }
 
-SL_CPU_CLONES static void cast_F32_F16(int64_t n, void *result, const void *argument)
+static void cast_F32_F16(int64_t n, void *result, const void *argument)
 {
-        const float *x = argument;
-        uint16_t *y = result;
-
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = sl_narrow_f16(x[i]);
+        sl_narrow_piece_store(SL_DTYPE_F16, n, result, argument);
 }
 
-SL_CPU_CLONES static void cast_F16_F32(int64_t n, void *result, const void *argument)
+static void cast_F16_F32(int64_t n, void *result, const void *argument)
 {
-        const uint16_t *x = argument;
-        float *y = result;
-
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = sl_widen_f16(x[i]);
+        sl_narrow_piece_load(SL_DTYPE_F16, n, result, argument, 1);
 }
 
 #define CAST_ENTRY(from, from_type, to, to_type) [SL_DTYPE_##from][SL_DTYPE_##to] = cast_##from##_##to,
@@ -263,20 +319,40 @@ static bool cast_reach(const void *state, const struct sl_part *part, uint32_t o
 const struct sl_cpu_loop sl_cpu_cast = {
         .state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run, .units = cast_units, .reach = cast_reach};
 
-#define DEFINE_IS_NAN(name, type)                                                                                                  \
+#define DEFINE_PREDICATE(name, type, expression)                                                                                   \
         SL_CPU_CLONES static void name(int64_t n, void *result, const void *argument)                                              \
         {                                                                                                                          \
                 const type *x = argument;                                                                                          \
                 uint8_t *y = result;                                                                                               \
                                                                                                                                    \
                 for (int64_t i = 0; i < n; i++)                                                                                    \
-                        y[i] = x[i] != x[i];                                                                                       \
+                        y[i] = (expression);                                                                                       \
         }
 
-DEFINE_IS_NAN(is_nan_f32, float)
-DEFINE_IS_NAN(is_nan_f64, double)
+DEFINE_PREDICATE(is_nan_f32, float, x[i] != x[i])
+DEFINE_PREDICATE(is_nan_f64, double, x[i] != x[i])
+DEFINE_PREDICATE(is_positive_inf_f32, float, x[i] > FLT_MAX)
+DEFINE_PREDICATE(is_positive_inf_f64, double, x[i] > DBL_MAX)
+DEFINE_PREDICATE(is_negative_inf_f32, float, x[i] < -FLT_MAX)
+DEFINE_PREDICATE(is_negative_inf_f64, double, x[i] < -DBL_MAX)
+DEFINE_PREDICATE(is_any_inf_f32, float, fabsf(x[i]) > FLT_MAX)
+DEFINE_PREDICATE(is_any_inf_f64, double, fabs(x[i]) > DBL_MAX)
+DEFINE_PREDICATE(is_no_inf_f32, float, 0 & (x[i] > 0))
+DEFINE_PREDICATE(is_no_inf_f64, double, 0 & (x[i] > 0))
 
-static bool is_nan_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static cast_function *find_predicate(const struct sl_node_desc *node, bool wide)
+{
+        static cast_function *const of_inf[2][4] = {{is_no_inf_f32, is_positive_inf_f32, is_negative_inf_f32, is_any_inf_f32},
+                {is_no_inf_f64, is_positive_inf_f64, is_negative_inf_f64, is_any_inf_f64}};
+        bool positive = sl_attrs_int(&node->attrs, SL_ATTR_DETECT_POSITIVE, 1);
+        bool negative = sl_attrs_int(&node->attrs, SL_ATTR_DETECT_NEGATIVE, 1);
+
+        if (node->op == SL_OP_IS_NAN)
+                return wide ? is_nan_f64 : is_nan_f32;
+        return of_inf[wide][positive + 2 * negative];
+}
+
+static bool predicate_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *x = &node->inputs[0];
         struct cast *cast = state;
@@ -284,10 +360,10 @@ static bool is_nan_plan(const struct sl_node_desc *node, void *state, struct sl_
         (void)sizes;
         if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || !sl_cpu_same_place(x, &node->outputs[0]))
                 return false;
-        cast->function = x->dtype == SL_DTYPE_F32 ? is_nan_f32 : is_nan_f64;
+        cast->function = find_predicate(node, x->dtype == SL_DTYPE_F64);
         set_sizes(cast, x, &node->outputs[0]);
         return true;
 }
 
-const struct sl_cpu_loop sl_cpu_is_nan = {
-        .state_bytes = sizeof(struct cast), .plan = is_nan_plan, .run = cast_run, .units = cast_units};
+const struct sl_cpu_loop sl_cpu_predicate = {
+        .state_bytes = sizeof(struct cast), .plan = predicate_plan, .run = cast_run, .units = cast_units};

@@ -8,7 +8,7 @@ extern const struct sl_cpu_loop sl_cpu_binary;   /* broadcasting arithmetic, com
 extern const struct sl_cpu_loop sl_cpu_variadic; /* Sum, Mean, Min, Max of many inputs */
 extern const struct sl_cpu_loop sl_cpu_unary;    /* functions of one element */
 extern const struct sl_cpu_loop sl_cpu_cast;
-extern const struct sl_cpu_loop sl_cpu_is_nan;
+extern const struct sl_cpu_loop sl_cpu_predicate; /* IsNaN, IsInf */
 extern const struct sl_cpu_loop sl_cpu_where;
 extern const struct sl_cpu_loop sl_cpu_quantize; /* one scale for the tensor */
 extern const struct sl_cpu_loop sl_cpu_dequantize;

@@ -35,7 +35,8 @@ INLINE __m512 divide(const struct scale *s, const bool divides, __m512 x)
         return _mm512_fmadd_ps(_mm512_fnmadd_ps(quotient, s->value, number), s->reciprocal, quotient);
 }
 
-/* Up to 64 numbers. @shift: the zero point, and 128 more for int8, whose bytes are in the end turned by @sign. A NaN becomes 0. */
+/* Up to 64 numbers. @shift: the zero point, and 128 more for int8, whose bytes are in the end turned by @sign. A NaN becomes the
+ * least. */
 INLINE void quantize(const struct scale *s, const bool divides, __m512i shift, __m512i sign, int64_t n, uint8_t *y, const float *x)
 {
         const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -51,7 +52,7 @@ INLINE void quantize(const struct scale *s, const bool divides, __m512i shift, _
         }
         bytes = _mm512_packus_epi16(_mm512_adds_epi16(_mm512_packs_epi32(steps[0], steps[1]), shift),
                 _mm512_adds_epi16(_mm512_packs_epi32(steps[2], steps[3]), shift));
-        bytes = _mm512_maskz_mov_epi8(numbers, _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), sign));
+        bytes = _mm512_mask_mov_epi8(sign, numbers, _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), sign));
         if (n >= 64)
                 _mm512_storeu_si512(y, bytes);
         else

@@ -52,13 +52,12 @@ static float read_zero(const struct scaling *scaling, const struct sl_binding *b
         return scaling->byte_dtype == SL_DTYPE_I8 ? *(const int8_t *)binding->inputs[2] : *(const uint8_t *)binding->inputs[2];
 }
 
-/* A NaN becomes 0. */
+/* A NaN becomes the least. */
 #define DEFINE_QUANTIZE(name, type, low, high)                                                                                     \
         SL_CPU_CLONES static void name(int64_t n, type *restrict y, const float *restrict x, float scale, float zero)              \
         {                                                                                                                          \
                 for (int64_t i = 0; i < n; i++) {                                                                                  \
                         float value = rintf(x[i] / scale) + zero;                                                                  \
-                        value = value == value ? value : 0.0f;                                                                     \
                         value = value >= (low) ? value : (low);                                                                    \
                         value = value <= (high) ? value : (high);                                                                  \
                         y[i] = (type)(int32_t)value;                                                                               \

@@ -89,6 +89,8 @@ INLINE void activate(uint32_t activation, sl_vector a, sl_vector x[GROUP])
                 return;
         case SL_ACT_ELU:
                 EACH t[i] = sl_vector_sub(sl_vector_exp(x[i]), one);
+                /* Of numbers so small it is the number itself, and the difference 0. */
+                EACH t[i] = sl_vector_where(sl_vector_less(x[i], sl_vector_set(-0x1p-24f)), t[i], x[i]);
                 EACH x[i] = sl_vector_where(sl_vector_less(x[i], zero), sl_vector_mul(a, t[i]), x[i]);
                 return;
         default:

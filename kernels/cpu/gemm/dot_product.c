@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define AXES             2
-#define WAITING_ROWS     5 /* fewer rows of two vectors are not enough sums for two units with a latency of five */
+#define WAITING_ROWS     5  /* fewer rows of two vectors are not enough sums for two units with a latency of five */
 #define GROUP_MIN        16 /* filters of a group: fewer would leave most of a panel empty */
 #define BLOCK_ROWS_MAX   8192
 #define FRAME_BYTES_MAX  0x1p30

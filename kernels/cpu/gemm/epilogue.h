@@ -28,8 +28,14 @@ SL_TILES(void, sl_cpu_epilogue_activate,
         (const struct sl_cpu_epilogue *epilogue, float *data, int64_t stride, int64_t rows, int64_t columns),
         (epilogue, data, stride, rows, columns))
 
-/* All of the epilogue but its residual over @n elements; with an activation on processors with AVX2 alone. A NaN stays one. */
+/* Whether the passes below have this activation on this processor: all of them with AVX2. */
+bool sl_cpu_epilogue_passes(uint32_t activation);
+
+/* All of the epilogue but its residual over @n elements. A NaN stays one. */
 void sl_cpu_epilogue_pass(const struct sl_cpu_epilogue *epilogue, float *data, int64_t n);
+
+/* The same of bfloat16; with an activation on processors with AVX2 alone. */
+void sl_cpu_epilogue_pass_bf16(const struct sl_cpu_epilogue *epilogue, uint16_t *data, int64_t n);
 
 /* epilogue->activation over @n elements of bfloat16, in float32 and rounded. */
 SL_TILES(void, sl_cpu_epilogue_activate_bf16, (const struct sl_cpu_epilogue *epilogue, uint16_t *data, int64_t n),

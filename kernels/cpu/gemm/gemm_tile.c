@@ -278,8 +278,8 @@ typedef void block_function(const struct block *block);
 #define ENTRY(rows, vectors, floats)                                                                                               \
         [rows] = {block_##rows##_##vectors##_##floats##_F32, block_##rows##_##vectors##_##floats##_F16,                            \
                 block_##rows##_##vectors##_##floats##_BF16},
-#define TO_3(X, ...)                 X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__)
-#define TO_6(X, ...)                 TO_3(X, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
+#define TO_3(X, ...) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__)
+#define TO_6(X, ...) TO_3(X, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
 #define TO_14(X, ...)                                                                                                              \
         TO_6(X, __VA_ARGS__)                                                                                                       \
         X(7, __VA_ARGS__)                                                                                                          \
@@ -339,7 +339,9 @@ static block_function *find_block(int64_t rows, int vectors, bool is_narrow, enu
 {
         if (is_narrow)
                 return narrow[rows][element];
-        return vectors == 2 ? two_vectors[rows][element] : vectors == 4 ? four_vectors[rows][element] : eight_vectors[rows][element];
+        return vectors == 2   ? two_vectors[rows][element]
+               : vectors == 4 ? four_vectors[rows][element]
+                              : eight_vectors[rows][element];
 }
 
 static enum element element_of(const struct sl_gemm *g)

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-
 struct product {
         int64_t lanes, rows, depth, columns; /* rows of one lane */
         bool has_bias;

@@ -31,6 +31,9 @@ struct copy {
 /* A tile's rows of input and of output stay in the L1 cache while it is turned. */
 #define TILE 16
 
+/* Copies of so few elements are no calls. */
+#define FEW 4
+
 /* A fill copies its own beginning, no more of it than stays in that cache. A multiple of every element's size. */
 #define FILL_BYTES 4096
 
@@ -49,7 +52,7 @@ struct copy {
         DEFINE_WEAVE(name, type, 3)                                                                                                \
         DEFINE_WEAVE(name, type, 4)                                                                                                \
                                                                                                                                    \
-        static void turn_tile_##name(                                                                                              \
+        static void turn_any_##name(                                                                                               \
                 int64_t rows, int64_t columns, type *to, int64_t to_row, const type *from, int64_t from_column)                    \
         {                                                                                                                          \
                 for (int64_t i = 0; i < rows; i++)                                                                                 \
@@ -72,10 +75,44 @@ struct copy {
                                         to + i * to_row + j, to_row, from + i + j * from_column, from_column);                     \
         }                                                                                                                          \
                                                                                                                                    \
-        static void move_row_##name(int64_t n, type *to, int64_t to_step, const type *from, int64_t from_step)                     \
+        static inline __attribute__((always_inline)) void step_row_##name(                                                         \
+                int64_t n, type *restrict to, int64_t to_step, const type *restrict from, int64_t from_step)                       \
         {                                                                                                                          \
                 for (int64_t i = 0; i < n; i++)                                                                                    \
                         to[i * to_step] = from[i * from_step];                                                                     \
+        }                                                                                                                          \
+                                                                                                                                   \
+        SL_CPU_CLONES static void move_row_##name(int64_t n, type *to, int64_t to_step, const type *from, int64_t from_step)       \
+        {                                                                                                                          \
+                if (to_step == 1 && from_step == 0)                                                                                \
+                        step_row_##name(n, to, 1, from, 0);                                                                        \
+                else if (to_step == 1 && from_step == 2)                                                                           \
+                        step_row_##name(n, to, 1, from, 2);                                                                        \
+                else if (to_step == 2 && from_step == 1)                                                                           \
+                        step_row_##name(n, to, 2, from, 1);                                                                        \
+                else                                                                                                               \
+                        step_row_##name(n, to, to_step, from, from_step);                                                          \
+        }                                                                                                                          \
+                                                                                                                                   \
+        static inline __attribute__((always_inline)) void move_rows_of_##name(                                                     \
+                int64_t rows, int64_t n, type *restrict to, int64_t to_row, const type *restrict from, int64_t from_row)           \
+        {                                                                                                                          \
+                for (int64_t i = 0; i < rows; i++)                                                                                 \
+                        memcpy(to + i * to_row, from + i * from_row, (size_t)n * sizeof(type));                                    \
+        }                                                                                                                          \
+                                                                                                                                   \
+        /* Of few elements each. */                                                                                                \
+        static void move_rows_##name(                                                                                              \
+                int64_t rows, int64_t n, type *restrict to, int64_t to_row, const type *restrict from, int64_t from_row)           \
+        {                                                                                                                          \
+                switch (n) {                                                                                                       \
+                case 2:                                                                                                            \
+                        return move_rows_of_##name(rows, 2, to, to_row, from, from_row);                                           \
+                case 3:                                                                                                            \
+                        return move_rows_of_##name(rows, 3, to, to_row, from, from_row);                                           \
+                default:                                                                                                           \
+                        return move_rows_of_##name(rows, 4, to, to_row, from, from_row);                                           \
+                }                                                                                                                  \
         }                                                                                                                          \
                                                                                                                                    \
         static void move_##name(const struct sl_walk *all, const struct sl_part *part, type *to, const type *from)                 \
@@ -86,6 +123,7 @@ struct copy {
                 uint32_t outer = walk->rank - 2; /* looked at only when there are two dimensions */                                \
                 int64_t n = sl_walk_row_length(walk), to_step = sl_walk_row_stride(walk, 0);                                       \
                 int64_t from_step = sl_walk_row_stride(walk, 1);                                                                   \
+                bool few = walk->rank > 1 && to_step == 1 && from_step == 1 && n > 1 && n <= FEW;                                  \
                 bool turns = walk->rank > 1 && to_step == 1 && from_step != 1 && walk->strides[1][outer] == 1;                     \
                                                                                                                                    \
                 if (sl_walk_is_empty(walk))                                                                                        \
@@ -96,12 +134,68 @@ struct copy {
                                                                                                                                    \
                         if (turns)                                                                                                 \
                                 turn_##name(walk->sizes[outer], n, out, walk->strides[0][outer], in, from_step);                   \
+                        else if (few)                                                                                              \
+                                move_rows_##name(                                                                                  \
+                                        walk->sizes[outer], n, out, walk->strides[0][outer], in, walk->strides[1][outer]);         \
                         else if (to_step == 1 && from_step == 1)                                                                   \
                                 memcpy(out, in, (size_t)n * sizeof(type));                                                         \
                         else                                                                                                       \
                                 move_row_##name(n, out, to_step, in, from_step);                                                   \
-                } while (sl_walk_next(walk, &row, turns ? 2 : 1));                                                                 \
+                } while (sl_walk_next(walk, &row, turns || few ? 2 : 1));                                                          \
         }
+
+#define turn_tile_8  turn_any_8
+#define turn_tile_16 turn_any_16
+#define turn_tile_64 turn_any_64
+
+static void turn_any_32(int64_t rows, int64_t columns, uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_column);
+
+typedef uint32_t eight __attribute__((vector_size(32), aligned(4), may_alias));
+
+#define PAIRS(a, b)        __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define UPPER_PAIRS(a, b)  __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define FOURS(a, b)        __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define UPPER_FOURS(a, b)  __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define HALVES(a, b)       __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define UPPER_HALVES(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+
+/* Eight rows by eight columns, in registers. */
+static inline __attribute__((always_inline)) void turn_eight(
+        uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_column)
+{
+        eight r[8], pairs[8], fours[8];
+
+        for (int k = 0; k < 8; k++)
+                r[k] = *(const eight *)(from + k * from_column);
+        for (int k = 0; k < 8; k += 2) {
+                pairs[k] = PAIRS(r[k], r[k + 1]);
+                pairs[k + 1] = UPPER_PAIRS(r[k], r[k + 1]);
+        }
+        for (int k = 0; k < 8; k += 4)
+                for (int half = 0; half < 2; half++) {
+                        fours[k + 2 * half] = FOURS(pairs[k + half], pairs[k + half + 2]);
+                        fours[k + 2 * half + 1] = UPPER_FOURS(pairs[k + half], pairs[k + half + 2]);
+                }
+        for (int k = 0; k < 4; k++) {
+                *(eight *)(to + k * to_row) = HALVES(fours[k], fours[k + 4]);
+                *(eight *)(to + (k + 4) * to_row) = UPPER_HALVES(fours[k], fours[k + 4]);
+        }
+}
+
+SL_CPU_CLONES static void turn_tile_32(
+        int64_t rows, int64_t columns, uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_column)
+{
+        int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
+
+        for (int64_t i = 0; i < whole_rows; i += 8)
+                for (int64_t j = 0; j < whole_columns; j += 8)
+                        turn_eight(to + i * to_row + j, to_row, from + i + j * from_column, from_column);
+        if (whole_columns < columns)
+                turn_any_32(whole_rows, columns - whole_columns, to + whole_columns, to_row, from + whole_columns * from_column,
+                        from_column);
+        if (whole_rows < rows)
+                turn_any_32(rows - whole_rows, columns, to + whole_rows * to_row, to_row, from + whole_rows, from_column);
+}
 
 DEFINE_MOVES(8, uint8_t)
 DEFINE_MOVES(16, uint16_t)

@@ -11,4 +11,12 @@ extern const struct sl_cpu_loop sl_cpu_shuffle; /* starling.ChannelShuffle */
 extern const struct sl_cpu_loop sl_cpu_gather;
 extern const struct sl_cpu_loop sl_cpu_narrow_gather; /* of a table in halves */
 extern const struct sl_cpu_loop sl_cpu_gather_elements;
+extern const struct sl_cpu_loop sl_cpu_gather_nd;
+extern const struct sl_cpu_loop sl_cpu_scatter_elements;
+extern const struct sl_cpu_loop sl_cpu_scatter_nd;
+extern const struct sl_cpu_loop sl_cpu_one_hot;
+extern const struct sl_cpu_loop sl_cpu_trilu;
 extern const struct sl_cpu_loop sl_cpu_resize;
+extern const struct sl_cpu_loop sl_cpu_tensor_scatter;
+extern const struct sl_cpu_loop sl_cpu_grid_sample;
+extern const struct sl_cpu_loop sl_cpu_roi_align;

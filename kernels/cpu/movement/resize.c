@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resize of images, PLAIN or CHANNELS_LAST, by the tables of shape/resize.h, which each launch fills in scratch. An image is rows
- * of pixels of @lanes elements: all channels, or one. Interpolation is in float32: the rows first, then along the row. The nearest
- * pixel is copied, of any type; a row that comes from the same one as the row above is that row again.
+ * of pixels of @lanes elements: all channels, or one. Interpolation is in float32: the rows first, then along the row, which has
+ * its edges on both sides as far as a filter reaches. The nearest pixel is copied, of any type; a row that comes from the same one
+ * as the row above is that row again.
  */
 #include "shape/resize.h"
 
@@ -56,6 +57,12 @@ static size_t axis_bytes(const struct resize *s, uint32_t i)
         return sl_align_up((size_t)s->form.out[i] * (2 * sizeof(int64_t) + (size_t)s->taps[i] * sizeof(float)), 64);
 }
 
+/* What lies beside a row, which itself is aligned. */
+static size_t edge_bytes(const struct resize *s)
+{
+        return sl_align_up((size_t)(SL_RESIZE_OFF_EDGE * s->lanes) * sizeof(float), 64);
+}
+
 static bool resize_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
@@ -73,7 +80,7 @@ static bool resize_plan(const struct sl_node_desc *node, void *state, struct sl_
                 s->taps[i] = (int64_t)sl_align_up((size_t)sl_resize_taps(&s->form, i), 2);
         sizes->scratch_bytes = axis_bytes(s, 0) + axis_bytes(s, 1);
         if (s->form.mode != SL_RESIZE_NEAREST)
-                sizes->scratch_bytes += (size_t)(s->form.in[1] * s->lanes) * sizeof(float);
+                sizes->scratch_bytes += 2 * edge_bytes(s) + (size_t)(s->form.in[1] * s->lanes) * sizeof(float);
         return true;
 }
 
@@ -172,6 +179,18 @@ static void blend_pixels(const struct axis *columns, int64_t n, int64_t lanes, c
         }
 }
 
+/* Before and behind the @n pixels of @row lies what stands at the edge. */
+static void repeat_edges(float *row, int64_t n, int64_t lanes)
+{
+        const float *last = row + (n - 1) * lanes;
+
+        for (int64_t p = 1; p <= SL_RESIZE_OFF_EDGE; p++)
+                for (int64_t i = 0; i < lanes; i++) {
+                        row[i - p * lanes] = row[i];
+                        row[(n - 1 + p) * lanes + i] = last[i];
+                }
+}
+
 static void blended_rows(
         const struct resize *s, const struct axis axes[2], int64_t first, int64_t end, const float *from, float *to, float *row)
 {
@@ -179,11 +198,14 @@ static void blended_rows(
 
         to += first * to_row;
         for (int64_t y = first; y < end; y++, to += to_row) {
-                const float *weights = axes[0].weights + y * axes[0].taps, *taps = from + axes[0].first[y] * from_row;
+                const float *weights = axes[0].weights + y * axes[0].taps;
+                int64_t place = axes[0].first[y];
 
-                scale_row(row, taps, weights[0], from_row);
+                scale_row(row, from + sl_resize_inside(&s->form, 0, place) * from_row, weights[0], from_row);
                 for (int64_t k = 1; k < axes[0].count[y]; k++)
-                        add_row(row, taps + k * from_row, weights[k], from_row);
+                        add_row(row, from + sl_resize_inside(&s->form, 0, place + k) * from_row, weights[k], from_row);
+                if (s->form.mode == SL_RESIZE_CUBIC)
+                        repeat_edges(row, s->form.in[1], s->lanes);
                 if (s->lanes == 1)
                         blend_elements(&axes[1], s->form.out[1], row, to);
                 else
@@ -211,7 +233,8 @@ static int resize_run(const void *state, const struct sl_binding *binding)
                 if (s->form.mode == SL_RESIZE_NEAREST)
                         nearest_rows(s, axes, first, end - i * height, from, to);
                 else
-                        blended_rows(s, axes, first, end - i * height, (const float *)from, (float *)to, (float *)scratch);
+                        blended_rows(s, axes, first, end - i * height, (const float *)from, (float *)to,
+                                (float *)(scratch + edge_bytes(s)));
         }
         return 0;
 }

@@ -71,3 +71,18 @@ bool sl_cpu_describe_convolution(const struct sl_node_desc *node, struct sl_cpu_
         sl_describe_window(&window, spec);
         return sl_describe_epilogue(node, call);
 }
+
+void sl_describe_evened(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        struct sl_tensor source = node->inputs[0], weights = node->inputs[1];
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
+
+        if (call->spec.kind != SL_PRIMITIVE_CONVOLUTION || !sl_evening_plan(node, &call->evening))
+                return;
+        source.layout = SL_LAYOUT_CHANNELS_LAST;
+        source.shape.dims[1] += groups;
+        weights.shape.dims[1]++;
+        call->turned = source;
+        call->spec.source = sl_describe_tensor(&source);
+        call->spec.weights = sl_describe_filters(&weights, groups);
+}

@@ -88,19 +88,21 @@ bool sl_describe_activation(const struct sl_node_desc *node, struct sl_cpu_call 
 }
 
 /*
- * Of float32 the functions in which oneDNN loses a NaN, or takes -infinity for a number. Of bfloat16 those that are polynomials,
- * which take longer than the own ones in a pass of their own (README.md, Parts).
+ * Those in which oneDNN loses a NaN, or takes -infinity for a number: below AVX2 a sigmoid, too. Of bfloat16 also those that are
+ * polynomials, which take longer than the own ones in a pass of their own (README.md, Parts).
  */
 static bool is_own_function(uint32_t dtype, uint32_t activation)
 {
         bool is_clip = activation == SL_ACT_RELU || activation == SL_ACT_CLIP;
 
-        if (dtype == SL_DTYPE_F32)
-                return is_clip || (activation == SL_ACT_SWISH && sl_cpu_has_avx2());
-        return dtype == SL_DTYPE_BF16 && !is_clip && activation != SL_ACT_LEAKY_RELU && sl_cpu_has_avx2();
+        if (!sl_cpu_epilogue_passes(activation) || (dtype != SL_DTYPE_F32 && dtype != SL_DTYPE_BF16))
+                return false;
+        if (dtype == SL_DTYPE_BF16)
+                return is_clip || (activation != SL_ACT_LEAKY_RELU && sl_cpu_has_avx2());
+        return is_clip || activation == SL_ACT_SWISH || (activation == SL_ACT_SIGMOID && !sl_cpu_has_avx2());
 }
 
-static bool is_computed_behind(const struct sl_node_desc *node, struct sl_cpu_call *call)
+bool sl_describe_behind(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         struct sl_node_desc alone = {.epilogue = node->epilogue};
 
@@ -123,7 +125,7 @@ bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *c
                         !sl_describe_add(call, &call->spec.result, node->n_inputs - 1))
                         return false;
         }
-        return is_computed_behind(node, call) || sl_describe_activation(node, call);
+        return sl_describe_behind(node, call) || sl_describe_activation(node, call);
 }
 
 bool sl_describe_sum(const struct sl_node_desc *node, struct sl_cpu_call *call)

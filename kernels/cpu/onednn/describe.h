@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cpu/base/operator.h"
+#include "cpu/onednn/evened.h"
 #include "cpu/onednn/primitive.h"
 
 struct sl_cpu_call {
@@ -15,6 +16,7 @@ struct sl_cpu_call {
         int summand;                        /* node input that is copied into the result before the run; 0: none */
         int scales;                         /* node input that is spec.scales, a constant; 0: none */
         struct sl_tensor turned;            /* if it has a type: input 0 is first turned into this layout, in scratch */
+        struct sl_evening evening;          /* if it has pixels: that is how it is turned, and the weights are evened */
 };
 
 /* Fills @call (zeroed, input_of all -1 except SOURCE, which is 0). False: not a node for oneDNN. */
@@ -48,8 +50,15 @@ struct sl_strided sl_describe_filters(const struct sl_tensor *weights, int64_t g
 struct sl_window;
 void sl_describe_window(const struct sl_window *window, struct sl_primitive_spec *spec);
 
+/* The same call for evened channels, where that matters: of packed weights alone, since plain ones lead to code that does not mind.
+ */
+void sl_describe_evened(const struct sl_node_desc *node, struct sl_cpu_call *call);
+
 /* The next step is the activation of the node's epilogue. */
 bool sl_describe_activation(const struct sl_node_desc *node, struct sl_cpu_call *call);
+
+/* The same in a pass of our own over the result. False: oneDNN's are as good. */
+bool sl_describe_behind(const struct sl_node_desc *node, struct sl_cpu_call *call);
 
 /* The steps of the node's epilogue, of which there are no more behind it. call->spec.result is set already; the residual is seen
  * with the same dimensions. */

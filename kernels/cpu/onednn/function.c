@@ -43,8 +43,8 @@ bool sl_cpu_describe_function(const struct sl_node_desc *node, struct sl_cpu_cal
 
         if (!sl_cpu_is_real(x) || y->dtype != x->dtype || !sl_cpu_same_place(x, y) || !elements)
                 return false;
-        /* Of a subnormal it takes the logarithm of the least normal number. */
-        if (node->op == SL_OP_LOG && sl_cpu_is_f32(x))
+        /* Of a subnormal it takes the logarithm of the least normal number, and an Elu of 0, as of -0. */
+        if ((node->op == SL_OP_LOG || node->op == SL_OP_ELU) && sl_cpu_is_f32(x))
                 return false;
         call->spec.kind = SL_PRIMITIVE_FUNCTION;
         call->spec.source = sl_describe_dense(x->dtype, 1, &elements);

@@ -87,6 +87,12 @@ static bool adds_bytes(const struct sl_node_desc *node)
         return node->epilogue.has_residual && sl_cpu_is_byte(&node->inputs[node->n_inputs - 1]);
 }
 
+/* Of sums of bytes alone none is a NaN, which limits of oneDNN lose. The result is real numbers, too. */
+static bool adds_reals(const struct sl_node_desc *node)
+{
+        return node->epilogue.has_residual && sl_cpu_is_f32(&node->inputs[node->n_inputs - 1]);
+}
+
 static struct unit choose_unit(const struct sl_node_desc *node)
 {
         const struct sl_epilogue *e = &node->epilogue;
@@ -117,10 +123,23 @@ static bool describe_rest(const struct sl_node_desc *node, struct sl_cpu_call *c
                 return false;
         if (e->activation == SL_ACT_NONE)
                 return add_conversion(node, call, &unit);
+        if (adds_reals(node) && sl_describe_behind(node, call))
+                return true;
         if (is_limit(e->activation))
                 return add_limits(node, call, &unit) && add_conversion(node, call, &unit);
         /* Two linear steps would both get the numbers of the first. */
         return !adds_bytes(node) && sl_describe_activation(node, call) && add_conversion(node, call, &unit);
+}
+
+/* The code of some of oneDNN's kernels for groups of few channels cannot be made with a function, which shows too late (2.6.3). */
+static bool lacks_code(const struct sl_node_desc *node, int64_t groups)
+{
+        const int64_t *w = node->inputs[1].shape.dims, depth = w[1], filters = w[0] / groups;
+        uint32_t activation = node->epilogue.activation;
+
+        if (activation == SL_ACT_NONE || is_limit(activation) || groups == 1 || depth == 1)
+                return false;
+        return depth % 4 == 0 && filters % 4 == 0 && (depth % 16 || filters % 16);
 }
 
 bool sl_cpu_describe_quantized_convolution(const struct sl_node_desc *node, struct sl_cpu_call *call)
@@ -133,7 +152,7 @@ bool sl_cpu_describe_quantized_convolution(const struct sl_node_desc *node, stru
                 sl_cpu_is_empty(&node->outputs[0]))
                 return false;
         if (x->layout != SL_LAYOUT_CHANNELS_LAST || !sl_cpu_same_layout(x, &node->outputs[0]) ||
-                sl_window_read(node, &window, NULL))
+                sl_window_read(node, &window, NULL) || lacks_code(node, groups))
                 return false;
         call->spec.kind = SL_PRIMITIVE_CONVOLUTION;
         call->spec.source = sl_describe_tensor(x);

@@ -4,7 +4,9 @@
 
 #include "cpu/base/operator.h"
 
-extern const struct sl_cpu_loop sl_cpu_reduce;   /* GlobalAveragePool and GlobalMaxPool too */
+extern const struct sl_cpu_loop sl_cpu_reduce;   /* of float32 along axes that lie side by side; else: */
+extern const struct sl_cpu_loop sl_cpu_fold;     /* of any type, along any axes */
+extern const struct sl_cpu_loop sl_cpu_global;   /* GlobalAveragePool, GlobalMaxPool */
 extern const struct sl_cpu_loop sl_cpu_max_pool; /* GlobalMaxPool too, of other types than float32 */
 extern const struct sl_cpu_loop sl_cpu_average;  /* AveragePool, of windows for which this holds: */
 bool sl_cpu_averages_many(const struct sl_node_desc *node);
@@ -13,3 +15,7 @@ extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization, of a Co
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization, GroupNormalization: per row */
 extern const struct sl_cpu_loop sl_cpu_response;  /* LRN of PLAIN */
 extern const struct sl_cpu_loop sl_cpu_top_k;
+extern const struct sl_cpu_loop sl_cpu_arg;     /* ArgMax, ArgMin */
+extern const struct sl_cpu_loop sl_cpu_running; /* CumSum, CumProd */
+extern const struct sl_cpu_loop sl_cpu_col2im;
+extern const struct sl_cpu_loop sl_cpu_non_max_suppression;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MaxPool of rank 3 to 5, and GlobalMaxPool as one window. The rows under a window are joined first, as long rows of all pixels and
- * channels; then the pixels of the joined row. A window of 3 x 3 so takes six comparisons and not nine. Of float32, bfloat16 and
- * bytes (max_pool_rows.h), in either layout: planes of PLAIN are images of one channel. oneDNN's loses a NaN; that of bytes is as
- * good.
+ * channels, into a line with padding on both sides; then the pixels of the line. A window of 3 x 3 so takes six comparisons and not
+ * nine. Of float32, bfloat16 and bytes (max_pool_rows.h), in either layout: planes of PLAIN are images of one channel. With few
+ * channels some lines lie behind each other, and are joined at once. oneDNN's loses a NaN; that of bytes is as good.
  */
-#include "cpu/base/rows.h"
 #include "cpu/reduce/loops.h"
 #include "shape/window.h"
 
+#include <math.h>
 #include <string.h>
 
 #define VECTOR_BYTES 64
+#define BLOCK_BYTES  8192 /* of lines with few channels: twice that in the L1 cache */
+#define ASIDE        64   /* columns of padding, at most, where there are not as many of the image */
 
 enum { DEPTH, HEIGHT, WIDTH, SPATIAL };
 
@@ -19,7 +21,8 @@ struct max_pool {
         uint32_t dtype;
         int64_t images, channels, rows; /* rows of the output of an image, of all its depths */
         int64_t in[SPATIAL], out[SPATIAL], kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], pad[SPATIAL];
-        int64_t width; /* in[WIDTH] */
+        int64_t line;  /* columns of a joined row with what stands beside it */
+        int64_t block; /* lines at once */
 };
 
 /* Where a window lies inside of the image along one dimension. */
@@ -38,6 +41,27 @@ static struct taps taps_of(const struct max_pool *p, int d, int64_t position)
         n = size - from <= 0 ? 0 : (size - from - 1) / p->dilation[d] + 1;
         n = n < p->kernel[d] ? n : p->kernel[d];
         return (struct taps){from + first * p->dilation[d], n - first};
+}
+
+/* Where a row of the output lies. */
+struct place {
+        int64_t image, depth, row;
+};
+
+static struct place place_of(const struct max_pool *p, int64_t i)
+{
+        return (struct place){i / p->rows, i % p->rows / p->out[HEIGHT], i % p->out[HEIGHT]};
+}
+
+static void next_place(const struct max_pool *p, struct place *at)
+{
+        if (++at->row < p->out[HEIGHT])
+                return;
+        at->row = 0;
+        if (++at->depth < p->out[DEPTH])
+                return;
+        at->depth = 0;
+        at->image++;
 }
 
 static bool all_have_pixels(const struct max_pool *p)
@@ -86,14 +110,35 @@ static void read_dimension(struct max_pool *p, const struct sl_node_desc *node, 
         p->pad[d] = i < 0 ? 0 : window->pad_begin[i];
 }
 
+/* Channels that fill no vector. */
+static bool is_few(const struct max_pool *p)
+{
+        return (size_t)p->channels * sl_dtype_bytes(p->dtype) < VECTOR_BYTES;
+}
+
+/* False where windows reach far over the edges of the image. */
+static bool set_lines(struct max_pool *p, struct sl_cpu_sizes *sizes)
+{
+        int64_t pixel = p->channels * (int64_t)sl_dtype_bytes(p->dtype), row = p->in[WIDTH] * pixel;
+        int64_t slices = p->kernel[DEPTH] < p->in[DEPTH] ? p->kernel[DEPTH] : p->in[DEPTH];
+        int64_t under = (p->out[WIDTH] - 1) * p->stride[WIDTH] + (p->kernel[WIDTH] - 1) * p->dilation[WIDTH] + 1;
+
+        p->line = p->in[WIDTH];
+        p->block = 1;
+        if (is_few(p)) {
+                p->line = p->pad[WIDTH] + p->in[WIDTH] > under ? p->pad[WIDTH] + p->in[WIDTH] : under;
+                p->block = p->line * pixel < BLOCK_BYTES ? BLOCK_BYTES / (p->line * pixel) : 1;
+        }
+        sizes->scratch_bytes = (size_t)(2 * p->block * p->line * pixel + VECTOR_BYTES + (slices > 1 ? slices * row : 0));
+        return p->line - p->in[WIDTH] <= p->in[WIDTH] + ASIDE;
+}
+
 static bool max_pool_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *x = &node->inputs[0];
         bool last = x->layout == SL_LAYOUT_CHANNELS_LAST;
         struct max_pool *p = state;
         struct sl_window window;
-        int64_t slices;
-        size_t row;
 
         if (!read_types(node) || !read_window(node, &window))
                 return false;
@@ -103,27 +148,29 @@ static bool max_pool_plan(const struct sl_node_desc *node, void *state, struct s
         for (int d = 0; d < SPATIAL; d++)
                 read_dimension(p, node, &window, d);
         p->rows = p->out[DEPTH] * p->out[HEIGHT];
-        p->width = p->in[WIDTH];
-        slices = p->kernel[DEPTH] < p->in[DEPTH] ? p->kernel[DEPTH] : p->in[DEPTH];
-        row = (size_t)(p->width * p->channels) * sl_dtype_bytes(x->dtype);
-        /* The joined row; of few channels its windows, of several depths a joined row for each. */
-        sizes->scratch_bytes = row;
-        if ((size_t)p->channels * sl_dtype_bytes(x->dtype) < VECTOR_BYTES || slices > 1)
-                sizes->scratch_bytes = 2 * row + VECTOR_BYTES;
-        if (slices > 1)
-                sizes->scratch_bytes += (size_t)slices * row;
-        return all_have_pixels(p);
+        return all_have_pixels(p) && set_lines(p, sizes);
 }
 
 #define GREATER(a, b) ((a) > (b) ? (a) : (b))
 
-/* A NaN is greater than every number: two more instructions. Rows that have none need not pay for that. */
+/* A NaN is greater than every number: two more instructions. Rows that have none, as a comparison of two at a time finds, need not
+ * pay. */
 #define GREATER_OR_NAN(a, b) ((a) != (a) ? (a) : GREATER(a, b))
+
+#define POOL_TYPE          float
+#define POOL_NAME(name)    name##_watched
+#define POOL_GREATER(a, b) GREATER(a, b)
+#define POOL_ODD(a, b)     __builtin_isunordered(a, b)
+#include "cpu/reduce/max_pool_join.h"
+#undef POOL_TYPE
+#undef POOL_NAME
+#undef POOL_GREATER
 
 #define POOL_TYPE          float
 #define POOL_NAME(name)    name##_f32
 #define POOL_GREATER(a, b) GREATER(a, b)
 #define POOL_FEW           16
+#define POOL_DOWN          join_rows_watched
 #include "cpu/reduce/max_pool_rows.h"
 
 #define POOL_TYPE          float
@@ -158,49 +205,50 @@ static inline int16_t key_of_bf16(uint16_t x)
 #define POOL_FEW           64
 #include "cpu/reduce/max_pool_rows.h"
 
-/*
- * Rows of the input, numbered over all samples, are looked at once, when the first window needs them: they lie in the L1 cache then
- * for what follows. @next is the first that was not looked at, @last the last one that has a NaN. Rows between those of a window
- * count as its own.
- */
-struct nan_watch {
-        int64_t next, last;
-};
-
-static bool window_has_nan(const struct max_pool *p, const float *x, int64_t i, struct nan_watch *watch)
+/* What nothing is less than. */
+static const void *least_of(uint32_t dtype)
 {
-        struct taps deep = taps_of(p, DEPTH, i % p->rows / p->out[HEIGHT]), down = taps_of(p, HEIGHT, i % p->out[HEIGHT]);
-        int64_t length = p->width * p->channels, planes = i / p->rows * p->in[DEPTH] + deep.first;
-        int64_t first = planes * p->in[HEIGHT] + down.first, last = first + (down.n - 1) * p->dilation[HEIGHT];
+        static const float least_f32 = -INFINITY;
+        static const uint16_t least_bf16 = 0xff80;
+        static const int8_t least_i8 = INT8_MIN;
+        static const uint8_t least_u8 = 0;
 
-        last += (deep.n - 1) * p->dilation[DEPTH] * p->in[HEIGHT];
-        for (int64_t row = watch->next > first ? watch->next : first; row <= last; row++) {
-                watch->next = row + 1;
-                watch->last = sl_row_has_nan(x + row * length, length) ? row : watch->last;
-        }
-        return watch->last >= first;
+        return dtype == SL_DTYPE_F32    ? (const void *)&least_f32
+               : dtype == SL_DTYPE_BF16 ? (const void *)&least_bf16
+               : dtype == SL_DTYPE_I8   ? (const void *)&least_i8
+                                        : (const void *)&least_u8;
 }
 
-static void pool_floats(const struct max_pool *p, const struct sl_binding *binding, const struct sl_part *rows)
+/* What stands beside the joined rows is never written again. */
+static void set_sides(const struct max_pool *p, char *line)
 {
-        struct nan_watch watch = {.last = -1};
+        int64_t left = p->pad[WIDTH] * p->channels, end = left + p->in[WIDTH] * p->channels, n = p->line * p->channels;
+        size_t bytes = sl_dtype_bytes(p->dtype);
+        const void *least = least_of(p->dtype);
 
-        for (int64_t i = rows->first; i < rows->end; i++)
-                (window_has_nan(p, binding->inputs[0], i, &watch) ? pool_nan : pool_f32)(p, binding, i);
+        for (int64_t i = 0; i < p->block; i++, line += (size_t)n * bytes)
+                for (int64_t k = left ? 0 : end; k < n; k = k + 1 == left ? end : k + 1)
+                        memcpy(line + (size_t)k * bytes, least, bytes);
 }
 
-typedef void pool_function(const struct max_pool *p, const struct sl_binding *binding, int64_t i);
+typedef int pool_function(const struct max_pool *p, const struct sl_binding *binding, int64_t first, int64_t n);
 
 static int max_pool_run(const void *state, const struct sl_binding *binding)
 {
         const struct max_pool *p = state;
         struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, p->images * p->rows);
-        pool_function *pool = p->dtype == SL_DTYPE_U8 ? pool_u8 : p->dtype == SL_DTYPE_I8 ? pool_i8 : pool_bf16;
+        pool_function *pool = p->dtype == SL_DTYPE_F32  ? pool_f32
+                              : p->dtype == SL_DTYPE_U8 ? pool_u8
+                              : p->dtype == SL_DTYPE_I8 ? pool_i8
+                                                        : pool_bf16;
 
-        if (p->dtype == SL_DTYPE_F32)
-                pool_floats(p, binding, &rows);
-        for (int64_t i = rows.first; i < rows.end && p->dtype != SL_DTYPE_F32; i++)
-                pool(p, binding, i);
+        if (is_few(p))
+                set_sides(p, binding->scratch);
+        for (int64_t i = rows.first, n; i < rows.end; i += n) {
+                n = rows.end - i < p->block ? rows.end - i : p->block;
+                if (pool(p, binding, i, n))
+                        pool_nan(p, binding, i, n);
+        }
         return 0;
 }
 

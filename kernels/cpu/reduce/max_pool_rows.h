@@ -1,126 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of max_pool.c for one type of elements, which includes it once for each: POOL_TYPE, POOL_NAME(name), POOL_GREATER(a, b),
- * and POOL_FEW, how many fill a vector.
+ * and POOL_FEW, how many fill a vector. POOL_DOWN joins rows of the input, if it is not the join of pixels.
  */
+#define POOL_ODD(a, b) 0
+#include "cpu/reduce/max_pool_join.h"
 
-/* The greatest of @n rows of @length elements, @step apart. */
-SL_CPU_CLONES static void POOL_NAME(join)(
-        int64_t length, int64_t n, const POOL_TYPE *restrict x, int64_t step, POOL_TYPE *restrict y)
+#ifndef POOL_DOWN
+#define POOL_DOWN POOL_NAME(join_rows)
+#endif
+
+/* The rows of the input under a row of the output, joined. Return: whether one has what joining lost. */
+static int POOL_NAME(join_down)(
+        const struct max_pool *p, const struct place *at, const POOL_TYPE *x, POOL_TYPE *slices, POOL_TYPE *joined)
 {
-        int64_t done = n % 2 ? 1 : 2;
-
-        if (n % 2)
-                memcpy(y, x, (size_t)length * sizeof(*y));
-        else
-                for (int64_t i = 0; i < length; i++)
-                        y[i] = POOL_GREATER(x[i], x[step + i]);
-        for (; done < n; done += 2) {
-                const POOL_TYPE *a = x + done * step, *b = a + step;
-
-                for (int64_t i = 0; i < length; i++) {
-                        POOL_TYPE greater = POOL_GREATER(a[i], b[i]);
-
-                        y[i] = POOL_GREATER(greater, y[i]);
-                }
-        }
-}
-
-/* Three rows are the usual case: one pass instead of two. */
-SL_CPU_CLONES static void POOL_NAME(join_three)(int64_t length, const POOL_TYPE *restrict x, int64_t step, POOL_TYPE *restrict y)
-{
-        const POOL_TYPE *b = x + step, *c = b + step;
-
-        for (int64_t i = 0; i < length; i++) {
-                POOL_TYPE greater = POOL_GREATER(x[i], b[i]);
-
-                y[i] = POOL_GREATER(greater, c[i]);
-        }
-}
-
-static void POOL_NAME(join_rows)(int64_t length, int64_t n, const POOL_TYPE *x, int64_t step, POOL_TYPE *y)
-{
-        if (n == 3)
-                POOL_NAME(join_three)(length, x, step, y);
-        else
-                POOL_NAME(join)(length, n, x, step, y);
-}
-
-static void POOL_NAME(pool_pixel)(const struct max_pool *p, const POOL_TYPE *joined, int64_t column, POOL_TYPE *y)
-{
-        struct taps across = taps_of(p, WIDTH, column);
-
-        POOL_NAME(join_rows)
-        (p->channels, across.n, joined + across.first * p->channels, p->dilation[WIDTH] * p->channels, y + column * p->channels);
-}
-
-/* Of one channel, from @column on as far as there are windows. Return: the last of them. */
-static int64_t POOL_NAME(pick)(const struct max_pool *p, const POOL_TYPE *all, int64_t windows, int64_t column, POOL_TYPE *y)
-{
-        int64_t step = p->stride[WIDTH], left = column * step - p->pad[WIDTH], n = (windows - 1 - left) / step + 1;
-
-        n = n < p->out[WIDTH] - column ? n : p->out[WIDTH] - column;
-        for (int64_t i = 0; i < n && step != 1; i++)
-                y[column + i] = all[left + i * step];
-        if (step == 1)
-                memcpy(y + column, all + left, (size_t)n * sizeof(*y));
-        return column + n - 1;
-}
-
-/*
- * Channels that fill no vector: the windows at all pixels of the row at once, of which those that count are taken; whole vectors of
- * them, where what follows in @y is written later.
- */
-static void POOL_NAME(pool_few)(const struct max_pool *p, const POOL_TYPE *joined, POOL_TYPE *all, POOL_TYPE *y)
-{
-        int64_t windows = p->width - (p->kernel[WIDTH] - 1) * p->dilation[WIDTH], c = p->channels;
-
-        if (windows > 0)
-                POOL_NAME(join_rows)(windows * c, p->kernel[WIDTH], joined, p->dilation[WIDTH] * c, all);
-        for (int64_t column = 0; column < p->out[WIDTH]; column++) {
-                int64_t left = column * p->stride[WIDTH] - p->pad[WIDTH];
-
-                if (left < 0 || left >= windows)
-                        POOL_NAME(pool_pixel)(p, joined, column, y);
-                else if (c == 1)
-                        column = POOL_NAME(pick)(p, all, windows, column, y);
-                else if (column * c + POOL_FEW <= p->out[WIDTH] * c)
-                        memcpy(y + column * c, all + left * c, POOL_FEW * sizeof(*y));
-                else
-                        memcpy(y + column * c, all + left * c, (size_t)c * sizeof(*y));
-        }
-}
-
-static void POOL_NAME(pool_row)(const struct max_pool *p, const POOL_TYPE *image, int64_t row, POOL_TYPE *joined, POOL_TYPE *y)
-{
-        int64_t length = p->width * p->channels;
-        struct taps deep = taps_of(p, DEPTH, row / p->out[HEIGHT]), down = taps_of(p, HEIGHT, row % p->out[HEIGHT]);
-        POOL_TYPE *slices = deep.n > 1 ? joined + 2 * length + POOL_FEW : joined;
+        int64_t length = p->in[WIDTH] * p->channels;
+        struct taps deep = taps_of(p, DEPTH, at->depth), down = taps_of(p, HEIGHT, at->row);
+        const POOL_TYPE *image = x + at->image * p->in[DEPTH] * p->in[HEIGHT] * length;
+        int odd = 0;
 
         for (int64_t z = 0; z < deep.n; z++)
-                POOL_NAME(join_rows)
-                (length, down.n, image + ((deep.first + z * p->dilation[DEPTH]) * p->in[HEIGHT] + down.first) * length,
-                        p->dilation[HEIGHT] * length, slices + z * length);
-        if (deep.n > 1)
+                odd |= POOL_DOWN(length, down.n,
+                        image + ((deep.first + z * p->dilation[DEPTH]) * p->in[HEIGHT] + down.first) * length,
+                        p->dilation[HEIGHT] * length, deep.n > 1 ? slices + z * length : joined);
+        if (deep.n > 1 && !odd)
                 POOL_NAME(join_rows)(length, deep.n, slices, length, joined);
-        if (p->channels < POOL_FEW) {
-                POOL_NAME(pool_few)(p, joined, joined + length, y);
-                return;
-        }
-        for (int64_t column = 0; column < p->out[WIDTH]; column++)
-                POOL_NAME(pool_pixel)(p, joined, column, y);
+        return odd;
 }
 
-static void POOL_NAME(pool)(const struct max_pool *p, const struct sl_binding *binding, int64_t i)
+/* Of one channel: every step-th window. */
+SL_CPU_CLONES static void POOL_NAME(pick)(int64_t n, int64_t step, const POOL_TYPE *restrict all, POOL_TYPE *restrict y)
 {
-        const POOL_TYPE *image =
-                (const POOL_TYPE *)binding->inputs[0] + i / p->rows * p->in[DEPTH] * p->in[HEIGHT] * p->width * p->channels;
+        for (int64_t i = 0; i < n && step == 2; i++)
+                y[i] = all[2 * i];
+        for (int64_t i = 0; i < n && step != 2; i++)
+                y[i] = all[step * i];
+}
 
-        POOL_NAME(pool_row)
-        (p, image, i % p->rows, binding->scratch, (POOL_TYPE *)binding->outputs[0] + i * p->out[WIDTH] * p->channels);
+/* Channels that fill no vector: whole vectors of them, where what follows in @y is written later. */
+static void POOL_NAME(pick_few)(const struct max_pool *p, const POOL_TYPE *all, POOL_TYPE *y)
+{
+        int64_t c = p->channels, step = p->stride[WIDTH] * c, n = p->out[WIDTH];
+
+        if (c == 1 || step == c) {
+                if (step == c)
+                        memcpy(y, all, (size_t)(n * c) * sizeof(*y));
+                else
+                        POOL_NAME(pick)(n, step, all, y);
+                return;
+        }
+        for (int64_t column = 0; column < n; column++)
+                memcpy(y + column * c, all + column * step, (size_t)(column * c + POOL_FEW <= n * c ? POOL_FEW : c) * sizeof(*y));
+}
+
+/* The windows of joined lines. */
+static void POOL_NAME(join_across)(const struct max_pool *p, int64_t n, const POOL_TYPE *joined, POOL_TYPE *all, POOL_TYPE *y)
+{
+        int64_t c = p->channels, line = p->line * c, step = p->stride[WIDTH] * c, across = p->out[WIDTH];
+
+        if (is_few(p)) {
+                POOL_NAME(join_rows)
+                ((n - 1) * line + (across - 1) * step + c, p->kernel[WIDTH], joined, p->dilation[WIDTH] * c, all);
+                for (int64_t i = 0; i < n; i++)
+                        POOL_NAME(pick_few)(p, all + i * line, y + i * across * c);
+                return;
+        }
+        for (int64_t column = 0; column < across; column++) {
+                struct taps taps = taps_of(p, WIDTH, column);
+
+                POOL_NAME(join_rows)(c, taps.n, joined + taps.first * c, p->dilation[WIDTH] * c, y + column * c);
+        }
+}
+
+/* Rows of the output from @first on, at most p->block. Return: whether they are to be done again, since a NaN was lost. */
+static int POOL_NAME(pool)(const struct max_pool *p, const struct sl_binding *binding, int64_t first, int64_t n)
+{
+        int64_t line = p->line * p->channels, left = is_few(p) ? p->pad[WIDTH] * p->channels : 0;
+        POOL_TYPE *joined = binding->scratch, *all = joined + p->block * line, *slices = all + p->block * line + POOL_FEW;
+        struct place at = place_of(p, first);
+        int odd = 0;
+
+        for (int64_t i = 0; i < n; i++, next_place(p, &at))
+                odd |= POOL_NAME(join_down)(p, &at, binding->inputs[0], slices, joined + i * line + left);
+        if (!odd)
+                POOL_NAME(join_across)(p, n, joined, all, (POOL_TYPE *)binding->outputs[0] + first * p->out[WIDTH] * p->channels);
+        return odd;
 }
 
 #undef POOL_TYPE
 #undef POOL_NAME
 #undef POOL_GREATER
 #undef POOL_FEW
+#undef POOL_DOWN

@@ -13,6 +13,10 @@
 #include <math.h>
 #include <string.h>
 
+#define LANES 16
+#define STRIP 4  /* vectors of them */
+#define SHORT 32 /* of shorter rows fold.c takes several at once */
+
 struct reduce {
         uint32_t op;
         int64_t outer, count, inner;
@@ -77,7 +81,9 @@ static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_
         if (y->layout != SL_LAYOUT_PLAIN || sl_reduced_axes(node, &mask, NULL))
                 return false;
         r->op = node->op;
-        return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, mask, r) : split_pixels(&x->shape, mask, r);
+        if (x->layout != SL_LAYOUT_PLAIN)
+                return split_pixels(&x->shape, mask, r);
+        return split_shape(&x->shape, mask, r) && (r->inner > 1 || r->count >= SHORT || r->outer == 1);
 }
 
 /* @width of the inner elements. */
@@ -93,31 +99,81 @@ static void sum_rows(const struct reduce *r, int64_t width, float *y, const floa
                 x, y);
 }
 
-SL_CPU_CLONES static void take_greatest(int64_t n, float *restrict y, const float *restrict x)
-{
-        for (int64_t i = 0; i < n; i++)
-                y[i] = y[i] > x[i] || y[i] != y[i] ? y[i] : x[i];
-}
+#define GREATER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
-SL_CPU_CLONES static void take_least(int64_t n, float *restrict y, const float *restrict x)
+/*
+ * Of @vectors columns: they stay in registers while the rows pass by, two at a time. Return: whether one was a NaN, which comparing
+ * loses. take_NAME() keeps it.
+ */
+#define DEFINE_EXTREMES(name, BETTER)                                                                                              \
+        static inline __attribute__((always_inline))                                                                               \
+        int32_t strip_##name(int vectors, int64_t n, int64_t row, const float *x, float *y)                                        \
+        {                                                                                                                          \
+                float best[STRIP][LANES];                                                                                          \
+                int32_t odd[LANES] = {0}, any = 0;                                                                                 \
+                int64_t first = n % 2;                                                                                             \
+                                                                                                                                   \
+                for (int k = 0; k < vectors; k++)                                                                                  \
+                        for (int j = 0; j < LANES; j++) {                                                                          \
+                                best[k][j] = x[k * LANES + j];                                                                     \
+                                odd[j] |= __builtin_isunordered(best[k][j], best[k][j]) ? -1 : 0;                                  \
+                        }                                                                                                          \
+                for (int64_t i = first; i < n; i += 2)                                                                             \
+                        for (int k = 0; k < vectors; k++)                                                                          \
+                                for (int j = 0; j < LANES; j++) {                                                                  \
+                                        float a = x[i * row + k * LANES + j], b = x[(i + 1) * row + k * LANES + j];                \
+                                        float better = BETTER(a, b);                                                               \
+                                                                                                                                   \
+                                        odd[j] |= __builtin_isunordered(a, b) ? -1 : 0;                                            \
+                                        best[k][j] = BETTER(better, best[k][j]);                                                   \
+                                }                                                                                                  \
+                memcpy(y, best, (size_t)vectors * sizeof(best[0]));                                                                \
+                for (int j = 0; j < LANES; j++)                                                                                    \
+                        any |= odd[j];                                                                                             \
+                return any;                                                                                                        \
+        }                                                                                                                          \
+                                                                                                                                   \
+        SL_CPU_CLONES static int32_t strips_##name(int64_t n, int64_t row, int64_t width, const float *x, float *y)                \
+        {                                                                                                                          \
+                int32_t odd = 0;                                                                                                   \
+                int64_t at = 0;                                                                                                    \
+                                                                                                                                   \
+                for (; at + STRIP * LANES <= width; at += STRIP * LANES)                                                           \
+                        odd |= strip_##name(STRIP, n, row, x + at, y + at);                                                        \
+                for (; at + LANES <= width; at += LANES)                                                                           \
+                        odd |= strip_##name(1, n, row, x + at, y + at);                                                            \
+                return odd;                                                                                                        \
+        }                                                                                                                          \
+                                                                                                                                   \
+        SL_CPU_CLONES static void take_##name(int64_t n, float *restrict y, const float *restrict x)                               \
+        {                                                                                                                          \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = y[i] != y[i] ? y[i] : BETTER(y[i], x[i]);                                                           \
+        }
+
+DEFINE_EXTREMES(greatest, GREATER)
+DEFINE_EXTREMES(least, SMALLER)
+
+/* The strips, and what is left beside them; of strips that have a NaN all once more. */
+static void join_extremes(const struct reduce *r, int64_t width, float *y, const float *x)
 {
-        for (int64_t i = 0; i < n; i++)
-                y[i] = y[i] < x[i] || y[i] != y[i] ? y[i] : x[i];
+        bool greatest = r->op == SL_OP_REDUCE_MAX;
+        int64_t strips = width / LANES * LANES;
+
+        if (strips && (greatest ? strips_greatest : strips_least)(r->count, r->inner, strips, x, y))
+                strips = 0;
+        memcpy(y + strips, x + strips, (size_t)(width - strips) * sizeof(*y));
+        for (int64_t i = 1; i < r->count && strips < width; i++)
+                (greatest ? take_greatest : take_least)(width - strips, y + strips, x + i * r->inner + strips);
 }
 
 static void join_rows(const struct reduce *r, int64_t width, float *y, const float *x)
 {
-        if (r->op != SL_OP_REDUCE_MAX && r->op != SL_OP_REDUCE_MIN) {
+        if (r->op == SL_OP_REDUCE_MAX || r->op == SL_OP_REDUCE_MIN)
+                join_extremes(r, width, y, x);
+        else
                 sum_rows(r, width, y, x);
-                return;
-        }
-        memcpy(y, x, (size_t)width * sizeof(*y));
-        for (int64_t i = 1; i < r->count; i++) {
-                if (r->op == SL_OP_REDUCE_MAX)
-                        take_greatest(width, y, x + i * r->inner);
-                else
-                        take_least(width, y, x + i * r->inner);
-        }
 }
 
 static float reduce_row(uint32_t op, const float *x, int64_t n)
@@ -195,4 +251,11 @@ const struct sl_cpu_loop sl_cpu_reduce = {.state_bytes = sizeof(struct reduce),
         .run = reduce_run,
         .units = reduce_units,
         .reach = reduce_reach,
-        .instead = &sl_cpu_max_pool}; /* of GlobalMaxPool */
+        .instead = &sl_cpu_fold};
+
+const struct sl_cpu_loop sl_cpu_global = {.state_bytes = sizeof(struct reduce),
+        .plan = reduce_plan,
+        .run = reduce_run,
+        .units = reduce_units,
+        .reach = reduce_reach,
+        .instead = &sl_cpu_max_pool};

@@ -6,6 +6,9 @@
 #include "cpu/base/vector_math.h"
 #include "cpu/reduce/loops.h"
 
+#include <math.h>
+#include <string.h>
+
 #define PIXELS 256 /* at a time */
 
 struct response {
@@ -42,22 +45,48 @@ SL_CPU_CLONES static void add_squares(int64_t n, float *restrict sums, const flo
                 sums[i] += x[i] * x[i];
 }
 
+/* Of five neighbours, the usual case: one pass. */
+SL_CPU_CLONES static void add_five(int64_t n, float *restrict sums, const float *restrict x, int64_t step)
+{
+        for (int64_t i = 0; i < n; i++) {
+                float a = x[i], b = x[step + i], c = x[2 * step + i], d = x[3 * step + i], e = x[4 * step + i];
+
+                sums[i] = ((a * a + b * b) + (c * c + d * d)) + e * e;
+        }
+}
+
 SL_CPU_CLONES static void respond(
-        const struct response *r, int64_t n, float *restrict y, const float *restrict x, const float *sums)
+        const struct response *r, int64_t n, float *restrict y, const float *restrict x, const float *restrict sums)
 {
         for (int64_t i = 0; i < n; i++)
                 y[i] = x[i] * sl_exp(-r->beta * sl_log(r->bias + r->alpha * sums[i]));
+}
+
+/* With beta 3/4, by two square roots. */
+SL_CPU_CLONES static void respond_by_roots(
+        const struct response *r, int64_t n, float *restrict y, const float *restrict x, const float *restrict sums)
+{
+        for (int64_t i = 0; i < n; i++) {
+                float root = sqrtf(r->bias + r->alpha * sums[i]);
+
+                y[i] = x[i] / (root * sqrtf(root));
+        }
 }
 
 /* @n pixels of channel @c; x and y begin with the sample's. */
 static void response_row(const struct response *r, int64_t c, int64_t pixel, int64_t n, float *y, const float *x)
 {
         int64_t first = c < r->before ? 0 : c - r->before, last = c + r->after < r->channels ? c + r->after : r->channels - 1;
-        float sums[PIXELS] = {0};
+        float sums[PIXELS];
 
-        for (int64_t k = first; k <= last; k++)
-                add_squares(n, sums, x + k * r->pixels + pixel);
-        respond(r, n, y + c * r->pixels + pixel, x + c * r->pixels + pixel, sums);
+        if (last - first == 4) {
+                add_five(n, sums, x + first * r->pixels + pixel, r->pixels);
+        } else {
+                memset(sums, 0, sizeof(sums));
+                for (int64_t k = first; k <= last; k++)
+                        add_squares(n, sums, x + k * r->pixels + pixel);
+        }
+        (r->beta == 0.75f ? respond_by_roots : respond)(r, n, y + c * r->pixels + pixel, x + c * r->pixels + pixel, sums);
 }
 
 static int response_run(const void *state, const struct sl_binding *binding)

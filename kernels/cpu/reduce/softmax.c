@@ -92,6 +92,11 @@ static int softmax_run(const void *state, const struct sl_binding *binding)
         const struct softmax *s = state;
         struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->outer);
 
+        if (s->by_tiles && !s->logarithm && s->count <= SL_SOFTMAX_SHORT && rows.end - rows.first > 1) {
+                sl_softmax_short_rows(rows.end - rows.first, s->count, (float *)binding->outputs[0] + rows.first * s->count,
+                        (const float *)binding->inputs[0] + rows.first * s->count);
+                return 0;
+        }
         for (int64_t o = rows.first; o < rows.end; o++) {
                 const float *x = (const float *)binding->inputs[0] + o * s->count * s->inner;
                 float *y = (float *)binding->outputs[0] + o * s->count * s->inner;

@@ -119,3 +119,52 @@ void SL_TILE(sl_softmax_row)(int64_t n, bool logarithm, float *y, const float *x
         else
                 multiply(n, y, (float)(1.0 / raise_row(n, false, y, x)));
 }
+
+/* ---- short rows: a lane for each of them ---- */
+
+_Static_assert(SL_SOFTMAX_SHORT == 8 && LANES >= SL_SOFTMAX_SHORT, "the sum of a row is that of the lanes of one vector");
+
+/* In the order of sl_vector_sum(). */
+static inline __attribute__((always_inline)) sl_vector sum_columns(const sl_vector powers[SL_SOFTMAX_SHORT])
+{
+        sl_vector four[4], two[2];
+
+        for (int i = 0; i < 4; i++)
+                four[i] = sl_vector_add(powers[i], powers[i + 4]);
+        for (int i = 0; i < 2; i++)
+                two[i] = sl_vector_add(four[i], four[i + 2]);
+        return sl_vector_add(two[0], two[1]);
+}
+
+/* Column c of @columns has element c of each row. */
+static inline __attribute__((always_inline)) void compute_columns(int64_t n, float columns[SL_SOFTMAX_SHORT][LANES])
+{
+        sl_vector maximum = sl_vector_set(-INFINITY), powers[SL_SOFTMAX_SHORT], factor;
+
+        for (int c = 0; c < SL_SOFTMAX_SHORT; c++)
+                powers[c] = sl_vector_zero();
+        for (int64_t c = 0; c < n; c++)
+                maximum = sl_vector_max(maximum, sl_vector_load(columns[c]));
+        for (int64_t c = 0; c < n; c++)
+                powers[c] = sl_vector_exp(sl_vector_sub(sl_vector_load(columns[c]), maximum));
+        factor = sl_vector_div(sl_vector_set(1), sum_columns(powers));
+        for (int64_t c = 0; c < n; c++)
+                sl_vector_store(columns[c], sl_vector_mul(powers[c], factor));
+}
+
+void SL_TILE(sl_softmax_short_rows)(int64_t rows, int64_t n, float *y, const float *x)
+{
+        float columns[SL_SOFTMAX_SHORT][LANES] = {0};
+
+        for (int64_t r = 0; r < rows; r += LANES) {
+                int64_t here = rows - r < LANES ? rows - r : LANES;
+
+                for (int64_t i = 0; i < here; i++)
+                        for (int64_t c = 0; c < n; c++)
+                                columns[c][i] = x[(r + i) * n + c];
+                compute_columns(n, columns);
+                for (int64_t i = 0; i < here; i++)
+                        for (int64_t c = 0; c < n; c++)
+                                y[(r + i) * n + c] = columns[c][i];
+        }
+}

@@ -12,3 +12,9 @@
  * nothing but -infinity.
  */
 SL_TILES(void, sl_softmax_row, (int64_t n, bool logarithm, float *y, const float *x), (n, logarithm, y, x))
+
+/* Rows one behind the other that are so short are computed side by side, each to the same bits as by itself. */
+#define SL_SOFTMAX_SHORT 8
+
+/* The powers, not the logarithms, of @rows rows of @n, 1 to SL_SOFTMAX_SHORT. */
+SL_TILES(void, sl_softmax_short_rows, (int64_t rows, int64_t n, float *y, const float *x), (rows, n, y, x))

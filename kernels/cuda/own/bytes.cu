@@ -18,7 +18,7 @@ static __device__ int64_t saturated(double value, uint32_t dtype)
         double least = dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_U16 ? 0 : dtype == SL_DTYPE_I8 ? -128 : -32768;
         double most = dtype == SL_DTYPE_U8 ? 255 : dtype == SL_DTYPE_I8 ? 127 : dtype == SL_DTYPE_U16 ? 65535 : 32767;
 
-        return isnan(value) ? 0 : (int64_t)fmin(fmax(value, least), most);
+        return (int64_t)fmin(fmax(value, least), most); /* of a NaN the least */
 }
 
 /* What a scale is for: at most the limits of its type. */

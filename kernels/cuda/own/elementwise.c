@@ -212,6 +212,8 @@ int sl_own_plan_arithmetic(struct sl_own_builder *builder, const struct sl_node_
                 return -ENOTSUP;
         if (node->op == SL_OP_BIT_SHIFT && !is_unsigned(dtype))
                 return -ENOTSUP;
+        if (node->op == SL_OP_MOD && sl_own_is_float(dtype) && !sl_attrs_int(&node->attrs, SL_ATTR_FMOD, 0))
+                return -ENOTSUP;
         if (sl_own_is_float(dtype) ? !floats_have(node->op) : node->n_inputs > 2 || node->op == SL_OP_MEAN)
                 return -ENOTSUP;
         start_chain(&chain, &node->outputs[0]);

@@ -15,7 +15,7 @@ static __device__ float combine_element(const sl_own_combine &a, uint32_t i)
                 float x = a.predictions[m][i];
 
                 if (a.rule == SL_OWN_RULE_MAXIMUM)
-                        result = fmaxf(result, x);
+                        result = isnan(result) || result > x ? result : x;
                 else
                         result += a.rule == SL_OWN_RULE_WEIGHTED_SUM ? a.weights[m] * x : x;
         }

@@ -459,6 +459,7 @@ static __device__ bool next_taps(const sl_own_resize &a, const span spans[SL_OWN
         return false;
 }
 
+/* Cubic, a weight of 0 counts: it makes a NaN of an infinity. */
 static __device__ float add_taps(const sl_own_resize &a, const span spans[SL_OWN_DIMS])
 {
         uint32_t taps[SL_OWN_DIMS] = {};
@@ -468,13 +469,13 @@ static __device__ float add_taps(const sl_own_resize &a, const span spans[SL_OWN
                 uint32_t from = 0;
                 float weight = 1;
 
-                for (uint32_t d = 0; d < a.n_axes && weight != 0; d++) {
+                for (uint32_t d = 0; d < a.n_axes && (weight != 0 || a.cubic); d++) {
                         uint32_t at = a.axes[d].keeps ? spans[d].at : clamp(spans[d].begin + (float)taps[d], a.axes[d].in);
 
                         weight *= a.axes[d].keeps ? 1 : weight_of(a, a.axes[d], spans[d], taps[d]);
                         from += at * a.axes[d].stride;
                 }
-                if (weight != 0)
+                if (weight != 0 || a.cubic)
                         sum += weight * load_float(a.in, from, a.dtype);
         } while (next_taps(a, spans, taps));
         return sum;

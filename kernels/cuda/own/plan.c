@@ -60,6 +60,8 @@ static bool tensors_fit(const struct sl_node_desc *node)
         if (node->n_inputs > SL_NODE_INPUTS_MAX || node->n_outputs > SL_NODE_OUTPUTS_MAX || !node->n_outputs ||
                 !sl_op_parameters_resolved(node))
                 return false;
+        if (sl_tensors_are_small(node->inputs, node->n_inputs) || sl_tensors_are_small(node->outputs, node->n_outputs))
+                return false;
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (!tensor_fits(&node->inputs[i]))
                         return false;

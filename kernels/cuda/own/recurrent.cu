@@ -10,6 +10,12 @@
 
 #define S SL_OWN_SAMPLES
 
+/* Between 0 and 1; a NaN stays. */
+static __device__ float bounded(float x)
+{
+        return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
 static __device__ float gate(const sl_own_recurrent &a, const sl_own_gate &f, float x)
 {
         if (a.clip > 0)
@@ -30,7 +36,7 @@ static __device__ float gate(const sl_own_recurrent &a, const sl_own_gate &f, fl
         case SL_GATE_SCALED_TANH:
                 return f.alpha * tanhf(f.beta * x);
         case SL_GATE_HARD_SIGMOID:
-                return fminf(1, fmaxf(0, f.alpha * x + f.beta));
+                return bounded(f.alpha * x + f.beta);
         case SL_GATE_ELU:
                 return x < 0 ? expm1f(x) * f.alpha : x;
         case SL_GATE_SOFTSIGN:

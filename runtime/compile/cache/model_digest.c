@@ -124,6 +124,23 @@ static int add_file(struct walk *walk, int folder_fd, const char *entry, const c
 
 static int add_folder(struct walk *walk, int folder_fd, const char *prefix, uint32_t depth);
 
+/* A link is what it says, and the file that it leads to, where that can be read; into a folder behind it no model comes. */
+static int add_link(struct walk *walk, int folder_fd, const char *entry, const char *name)
+{
+        char target[PATH_MAX];
+        ssize_t n = readlinkat(folder_fd, entry, target, sizeof(target));
+        struct stat status;
+        int r;
+
+        if (n < 0)
+                return -errno;
+        digest_add(walk, XXH3_128bits_withSeed(target, (size_t)n, XXH3_64bits(name, strlen(name))));
+        if (fstatat(folder_fd, entry, &status, 0) < 0 || !S_ISREG(status.st_mode))
+                return 0;
+        r = add_file(walk, folder_fd, entry, name, NULL);
+        return r == -EACCES ? 0 : r;
+}
+
 static int add_entry(struct walk *walk, int folder_fd, const struct dirent *entry, const char *prefix, uint32_t depth)
 {
         char name[PATH_MAX];
@@ -138,6 +155,8 @@ static int add_entry(struct walk *walk, int folder_fd, const struct dirent *entr
                 return -errno;
         if (S_ISREG(status.st_mode))
                 return add_file(walk, folder_fd, entry->d_name, name, NULL);
+        if (S_ISLNK(status.st_mode))
+                return add_link(walk, folder_fd, entry->d_name, name);
         if (!S_ISDIR(status.st_mode))
                 return 0;
         fd = openat(folder_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

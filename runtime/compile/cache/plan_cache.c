@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct sl_plan_cache {
         struct sl_digest host; /* processor, libraries, format */
         struct sl_digest boot; /* this start of the host; zero when it is not known */
         struct sl_plan_copier copier;
+        _Atomic uint32_t holders; /* fetch-add-relaxed by who holds one; fetch-sub-acq-rel; the last one frees */
 };
 
 /* ---- the records (cache_record.h) ---- */
@@ -426,6 +428,7 @@ int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_
         if (!cache)
                 return sl_error_set(error, ENOMEM, "no memory for the cache of plans");
         cache->fd = -1;
+        cache->holders = 1;
         sl_plan_copier_init(&cache->copier, plan_kept, cache);
         cache->bytes_max = bytes_max;
         cache->host = digest_host();
@@ -444,9 +447,23 @@ struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache)
         if (!cache)
                 return NULL;
         sl_plan_copier_deinit(&cache->copier);
+        sl_plan_cache_drop(cache);
+        return NULL;
+}
+
+struct sl_plan_cache *sl_plan_cache_hold(struct sl_plan_cache *cache)
+{
+        if (cache)
+                atomic_fetch_add_explicit(&cache->holders, 1, memory_order_relaxed);
+        return cache;
+}
+
+void sl_plan_cache_drop(struct sl_plan_cache *cache)
+{
+        if (!cache || atomic_fetch_sub_explicit(&cache->holders, 1, memory_order_acq_rel) > 1)
+                return;
         sl_cleanup_fd(&cache->fd);
         free(cache);
-        return NULL;
 }
 
 /* What a plan may refer to: the base that it is derived from, or its members. */
@@ -643,7 +660,7 @@ int sl_plan_cache_store_choices(struct sl_plan_cache *cache, const struct sl_pla
         choices_name(key, name);
         r = sl_plan_copier_add(&cache->copier, cache->fd, name, fd);
         if (r < 0)
-                return sl_error_set(error, -r, "what a GPU has found out about a plan is not kept: %s", strerror(-r));
+                return sl_error_set(error, -r, "the GPU's choices for a plan are not kept: %s", strerror(-r));
         return tell_failure(cache, error);
 }
 

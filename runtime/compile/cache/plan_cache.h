@@ -58,8 +58,12 @@ struct sl_plan_cache_key {
  * Return: 0; -EPERM another user owns it or could write to it; -errno; the text names it.
  */
 int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error);
-/* Gives up copies that are under way. NULL is fine. Returns NULL. */
+/* Its owner's: gives up copies that are under way. NULL is fine. Returns NULL. */
 struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache);
+
+/* A thread that makes keys or finds plans, and that its owner may not wait for, keeps it so long. NULL is fine. Any thread. */
+struct sl_plan_cache *sl_plan_cache_hold(struct sl_plan_cache *cache);
+void sl_plan_cache_drop(struct sl_plan_cache *cache);
 
 /*
  * What a backend finds to plan for on this host (sl_planner.measure): from the folder, HOST.core, or measured now and kept there.

@@ -122,7 +122,7 @@ static int start_copier(struct sl_plan_copier *copier)
 
         if (copier->has_thread)
                 return 0;
-        r = sl_thread_start_aside("sl-plan-copier", run_copier, copier, &copier->thread);
+        r = sl_thread_start_aside(NULL, "sl-plan-copier", run_copier, copier, &copier->thread);
         copier->has_thread = r == 0;
         return r;
 }

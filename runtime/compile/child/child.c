@@ -5,6 +5,7 @@
  */
 #include "compile.h"
 
+#include "any_size.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base_plan.h"
@@ -15,6 +16,7 @@
 #include "crash_report.h"
 #include "external_request.h"
 #include "graph.h"
+#include "import.h"
 #include "lower.h"
 #include "lower_options.h"
 #include "merge_child.h"
@@ -239,6 +241,32 @@ static int open_base(const struct beside *base, struct sl_base_plan **ret_base, 
         return r;
 }
 
+/* One plan for whatever sizes requests bring. */
+static int compile_any_size(const struct sl_model_file *model, const struct sl_lower_options *lowering, const struct beside *beside,
+        int fd, bool ends, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
+        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
+        int r = sl_import_onnx_file(model, &limits, &lowering->shapes, &graph, error);
+
+        if (r == 0)
+                r = sl_lower_rewrite(graph, lowering, error);
+        if (r == 0)
+                r = sl_any_size_suits(graph, lowering, error);
+        if (r == 0 && beside->fd >= 0)
+                r = open_base(beside, &base, error);
+        if (r == 0)
+                r = sl_lowered_new_in(graph, lowering, base, fd, &lowered, error);
+        if (r == 0)
+                r = sl_signature_name_open(model, lowering, &lowered->info, error);
+        if (r == 0)
+                r = (ends ? sl_lowered_write_unsummed : sl_lowered_write)(lowered, fd, error);
+        end_if_done(r, ends);
+        return r;
+}
+
 /* @ends: the process does so when the plan is written, and who has started it seals the file. */
 static int compile(const struct sl_model_file *model, const struct sl_lower_options *lowering, const struct beside *beside, int fd,
         bool ends, struct sl_error *error)
@@ -246,8 +274,11 @@ static int compile(const struct sl_model_file *model, const struct sl_lower_opti
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
-        int r = sl_model_import(model, lowering, &graph, error);
+        int r;
 
+        if (lowering->any_size == SL_ANY_SIZE_ONLY)
+                return compile_any_size(model, lowering, beside, fd, ends, error);
+        r = sl_model_import(model, lowering, &graph, error);
         if (r == -ENOTSUP || r == -EDOM)
                 return leave_open(model, lowering, &(struct sl_open_wish){r != -EDOM, beside->tried}, fd, r, error);
         if (r == 0)
@@ -273,7 +304,7 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
 
         if (r < 0)
                 return r;
-        sl_model_file_use_folder(&model);
+        sl_model_file_use_folder(&model, NULL);
         r = compile(&model, lowering, &(struct beside){.fd = base_fd}, fd, false, error);
         sl_model_file_close(&model);
         return r;

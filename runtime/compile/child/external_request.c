@@ -41,12 +41,12 @@ int sl_external_request(void *number, const char *location, int *ret_fd, struct 
         struct sl_child_answer answer;
 
         if (!length || length >= SL_CHILD_LOCATION_BYTES_MAX)
-                return sl_error_set(error, EACCES, "external data \"%.64s...\": its name has %zu bytes, at least 1 and at most %d",
+                return sl_error_set(error, EACCES, "external data \"%s\": its name has %zu bytes, at least 1 and at most %d",
                         location, length, SL_CHILD_LOCATION_BYTES_MAX - 1);
         request[0] = number ? (char)*(const uint8_t *)number : 0;
         memcpy(request + 1, location, length);
         if (write(SL_CHILD_EXTERNAL_FD, request, length + 1) != (ssize_t)length + 1 || !receive_answer(&answer, &fd))
-                return sl_error_set(error, EIO, "external data \"%s\": whoever opens it does not answer", location);
+                return sl_error_set(error, EIO, "external data \"%s\": the process that opens it does not answer", location);
         if (answer.code)
                 return sl_error_set(error, answer.code, "%.*s", (int)sizeof(answer.text) - 1, answer.text);
         if (fd < 0)

@@ -53,7 +53,7 @@ static int import(const struct sl_model_file *model, const struct sl_lower_optio
                 r = sl_lower_prepare(graph, lowering, error);
         if (r == 0 && sl_graph_draws(graph))
                 r = sl_error_set(error, ENOTSUP, "models that draw random numbers are not merged");
-        if (r == 0 && lowering->optional_inputs)
+        if (r == 0 && lowering->optional_inputs == SL_OPTIONALS_GIVEN)
                 r = sl_error_set(error, ENOTSUP, "models with optional_inputs are not merged");
         if (r == 0 && sl_lower_asks_for_halves(graph, lowering))
                 r = sl_error_set(error, ENOTSUP, "products or weights in halves are not merged");

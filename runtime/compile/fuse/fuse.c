@@ -20,11 +20,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MERGED_PORTS_MAX 64 /* inputs, and outputs, of a merged plan */
-
 #define FAILURES_MAX 3 /* of choosing, each at other members */
 
-enum state { SEARCHING, COMPILING, MEASURING, OVER };
+enum state { SEARCHING, ORDERED, COMPILING, MEASURING, OVER };
 
 struct sl_fuse {
         struct sl_fuse_options options; /* but for members, lowering, and the program, which are below */
@@ -68,7 +66,7 @@ static bool has_room(const struct sl_fuse *fuse, uint32_t first, uint32_t n_lane
                 n_outputs += sl_plan_info(fuse->plans[i])->n_outputs;
                 bytes += sl_plan_bytes(fuse->plans[i]);
         }
-        return n_inputs <= MERGED_PORTS_MAX && n_outputs <= MERGED_PORTS_MAX && bytes <= memory / SL_COMPILE_PLAN_PART;
+        return n_inputs <= SL_PLAN_PORTS_MAX && n_outputs <= SL_PLAN_PORTS_MAX && bytes <= memory / SL_COMPILE_PLAN_PART;
 }
 
 static uint64_t budget_of(const struct sl_fuse *fuse)
@@ -135,10 +133,11 @@ static int start_block(struct sl_fuse *fuse, uint32_t first, uint32_t n_lanes)
         return start_step(fuse, SEARCHING);
 }
 
-static int start_compilation(struct sl_fuse *fuse, struct sl_error *error)
+static struct sl_compile_options compile_options(const struct sl_fuse *fuse)
 {
-        const struct sl_compile_options options = {
+        return (struct sl_compile_options){
                 .program = fuse->program,
+                .data_folders = fuse->options.data_folders,
                 .model_path = fuse->paths[fuse->first],
                 .members = (const char *const *)fuse->paths + fuse->first + 1,
                 .n_members = fuse->n_lanes - 1,
@@ -148,10 +147,30 @@ static int start_compilation(struct sl_fuse *fuse, struct sl_error *error)
                 .memory_bytes = fuse->options.memory_bytes,
                 .seconds = fuse->options.seconds,
         };
-        int r = sl_compile_start(&options, &fuse->compilation, error);
+}
 
-        fuse->state = COMPILING;
-        return r < 0 ? r : watch(fuse, sl_compile_fd(fuse->compilation));
+static int follow_compilation(struct sl_fuse *fuse, struct sl_compilation *compilation, struct sl_error *error)
+{
+        int r = watch(fuse, sl_compile_fd(compilation));
+
+        fuse->compilation = compilation;
+        if (r == 0)
+                return 0;
+        sl_compile_cancel(sl_take(fuse->compilation));
+        return sl_error_set(error, -r, "its compiler cannot be watched: %s", strerror(-r));
+}
+
+static int start_compilation(struct sl_fuse *fuse, struct sl_error *error)
+{
+        const struct sl_compile_options options = compile_options(fuse);
+        struct sl_compilation *compilation;
+        int r;
+
+        fuse->state = fuse->options.orders ? ORDERED : COMPILING;
+        if (fuse->options.orders)
+                return 0;
+        r = sl_compile_start(&options, &compilation, error);
+        return r < 0 ? r : follow_compilation(fuse, compilation, error);
 }
 
 /* ---- what comes next ---- */
@@ -343,22 +362,53 @@ static int end_compilation(struct sl_fuse *fuse)
         return end_block(fuse, &found);
 }
 
+static void stop(struct sl_fuse *fuse, int r)
+{
+        struct sl_error error;
+
+        sl_error_set(&error, -r, "merging cannot go on: %s", strerror(-r));
+        keep_first_error(fuse, r, &error);
+        fuse->state = OVER;
+}
+
+bool sl_fuse_wants(const struct sl_fuse *fuse, struct sl_compile_options *ret_options)
+{
+        if (fuse->state != ORDERED)
+                return false;
+        *ret_options = compile_options(fuse);
+        return true;
+}
+
+void sl_fuse_give(struct sl_fuse *fuse, int r, struct sl_compilation *compilation, const struct sl_error *error)
+{
+        struct sl_fuse_found found = {.status = r};
+
+        fuse->state = COMPILING;
+        if (r == 0)
+                found.status = follow_compilation(fuse, compilation, &found.error);
+        else
+                found.error = *error;
+        if (found.status == 0)
+                return;
+        tell(fuse, &found);
+        r = end_block(fuse, &found);
+        if (r < 0)
+                stop(fuse, r);
+}
+
 bool sl_fuse_advance(struct sl_fuse *fuse)
 {
         int r = 0;
 
         while (r == 0 && fuse->state != OVER) {
+                if (fuse->state == ORDERED)
+                        return false;
                 if (!is_ready(fuse->state == COMPILING ? sl_compile_fd(fuse->compilation) : sl_fuse_step_fd(fuse->step)))
                         return false;
                 r = fuse->state == COMPILING ? end_compilation(fuse) : end_step(fuse);
         }
-        if (r < 0) {
-                struct sl_error error;
-
-                sl_error_set(&error, -r, "merging cannot go on: %s", strerror(-r));
-                keep_first_error(fuse, r, &error);
-                fuse->state = OVER;
-        }
+        if (r < 0)
+                stop(fuse, r);
         return true;
 }
 
@@ -421,6 +471,11 @@ int sl_fuse_begin(const struct sl_fuse_options *options, struct sl_fuse **ret_fu
                 return sl_error_set(error, -r, "merging %u models: %s", options->n_members, strerror(-r));
         *ret_fuse = sl_take(fuse);
         return 0;
+}
+
+struct sl_compilation *sl_fuse_take_compilation(struct sl_fuse *fuse)
+{
+        return sl_take(fuse->compilation);
 }
 
 struct sl_fuse *sl_fuse_free(struct sl_fuse *fuse)

@@ -8,7 +8,7 @@
  *         +--plan, table---------+--nothing is merged-----+--outputs differ--> the same
  *
  * COMPILING is a child (compile.h); SEARCHING and MEASURING are a thread, which sees nothing but its step. The owner hears by one
- * fd and never waits. What goes wrong with a block (a member that crashes its compiler, outputs that differ) leaves that block
+ * fd and never waits, but for the start of a child, where it does not have that done elsewhere: ORDERED, sl_fuse_wants(). What goes wrong with a block (a member that crashes its compiler, outputs that differ) leaves that block
  * unmerged, and one line says so; the members serve as before.
  *
  * One owner thread, as compilations want it.
@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_compilation;
+struct sl_compile_options;
 struct sl_compile_zygote;
 struct sl_fuse;
 struct sl_lower_options;
@@ -50,11 +52,13 @@ struct sl_fuse_member {
 
 struct sl_fuse_options {
         const struct sl_fuse_member *members;
-        uint32_t n_members;                      /* 2 to SL_FUSE_LANES_MAX */
-        const struct sl_lower_options *lowering; /* with which all of them were compiled */
-        struct sl_plan_cache *cache;             /* NULL: nothing is looked for or kept */
-        const char *compile_program;             /* as in sl_compile_options */
+        uint32_t n_members;                         /* 2 to SL_FUSE_LANES_MAX */
+        const struct sl_lower_options *lowering;    /* with which all of them were compiled */
+        struct sl_plan_cache *cache;                /* NULL: nothing is looked for or kept */
+        const char *compile_program;                /* as in sl_compile_options */
+        const struct sl_data_folders *data_folders; /* likewise; outlives it */
         struct sl_compile_zygote *zygote;
+        bool orders;           /* the owner has children started: sl_fuse_wants() */
         bool background;       /* gives way to whoever serves */
         uint64_t memory_bytes; /* of a child: as in sl_compile_options. One runs at a time */
         uint64_t seconds;
@@ -92,8 +96,18 @@ int sl_fuse_fd(const struct sl_fuse *fuse);
 /* Goes as far as it can without waiting. True: it is over. */
 bool sl_fuse_advance(struct sl_fuse *fuse);
 
+/*
+ * A child is to be started, as @ret_options say, which are good until it is given or the merge is freed. False: none is. Of what the
+ * owner gives @r is what sl_compile_start() has returned, of 0 with its compilation, else with its text. To be advanced thereafter.
+ */
+bool sl_fuse_wants(const struct sl_fuse *fuse, struct sl_compile_options *ret_options);
+void sl_fuse_give(struct sl_fuse *fuse, int r, struct sl_compilation *compilation, const struct sl_error *error);
+
 /* It is over: the plans are the caller's to free. */
 void sl_fuse_take(struct sl_fuse *fuse, struct sl_fuse_result *ret_result);
+
+/* What compiles now, which is the caller's to end, and the merge is only to be freed then; NULL: nothing compiles. */
+struct sl_compilation *sl_fuse_take_compilation(struct sl_fuse *fuse);
 
 /* Ends whatever is under way, for which it waits some milliseconds, and frees; with it what was not taken. NULL is fine. Returns
  * NULL. */

@@ -217,7 +217,7 @@ static void *step_main(void *context)
 
 static int start_thread(struct sl_fuse_step *step)
 {
-        int r = sl_thread_start_aside("sl-fuse", step_main, step, &step->thread);
+        int r = sl_thread_start_aside(NULL, "sl-fuse", step_main, step, &step->thread);
 
         step->runs = r == 0;
         return r;

@@ -135,7 +135,7 @@ static bool find_in_all(struct sl_program *programs, uint32_t n_programs, uint32
         return true;
 }
 
-static int tune_body(struct sl_program *bodies, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+static int tune_body(struct sl_program *bodies, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_step_choice *choices,
         struct sl_error *error)
 {
         struct sl_lower_options options = *tuning->options;
@@ -149,7 +149,7 @@ static int tune_body(struct sl_program *bodies, uint32_t n_programs, const struc
         return r < 0 ? r : sl_bodies_tune(bodies, n_programs, tuning, choices, error);
 }
 
-int sl_bodies_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+int sl_bodies_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_step_choice *choices,
         struct sl_error *error)
 {
         struct sl_program bodies[SL_PLAN_BATCHES_MAX];

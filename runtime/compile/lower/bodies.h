@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct sl_choice;
+struct sl_step_choice;
 struct sl_error;
 struct sl_graph;
 struct sl_packing;
@@ -30,7 +30,7 @@ void sl_bodies_free(struct sl_program *program);
 
 /* sl_tune() for each body of the programs, which are those of one graph at several sizes. @choices: of all nodes, by their numbers.
  */
-int sl_bodies_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+int sl_bodies_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_step_choice *choices,
         struct sl_error *error);
 
 /* sl_packing_walk() for each of them. */

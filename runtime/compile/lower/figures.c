@@ -4,7 +4,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "choice.h"
+#include "step_choice.h"
 #include "graph.h"
 #include "half_weights.h"
 #include "lower.h"
@@ -59,28 +59,31 @@ static void fill_weights(const struct sl_lowered *lowered, const struct sl_progr
                 target->weights = "fp32";
 }
 
-static void fill_node(const struct sl_lowered *lowered, const struct sl_program *program, const struct sl_step *step,
+/* Of the node the name, of its own. Return: 0, -ENOMEM. */
+static int fill_node(const struct sl_lowered *lowered, const struct sl_program *program, const struct sl_step *step,
         struct sl_inspect_node *target)
 {
         bool copies = step->node == SL_VALUE_NONE;
         const struct sl_node *node = copies ? NULL : &program->placement->graph->nodes[step->node];
         uint32_t origin = copies ? SL_VALUE_NONE : program->placement->origins[step->node];
 
-        if (node)
-                memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
+        target->name = strdup(node ? node->name : "");
+        if (!target->name)
+                return -ENOMEM;
         target->operator= sl_op_name(copies ? SL_OP_IDENTITY : node->op);
         target->backend = step->backend->name;
         target->algorithm = target->weights = "";
         if (!step->dynamic && step->backend->planner->engine) {
                 target->algorithm = step->backend->planner->engine(step->blob.data ? &step->blob : NULL);
                 snprintf(target->why, sizeof(target->why), "%s", target->algorithm);
-                return;
+                return 0;
         }
         if (origin == SL_VALUE_NONE)
-                return;
+                return 0;
         target->algorithm = sl_algorithm_name(lowered->choices[program->first_node + origin].algorithm);
         sl_choice_text(&lowered->choices[program->first_node + origin], target->why);
         fill_weights(lowered, program, step->node, program->first_node + origin, target);
+        return 0;
 }
 
 /* Its steps, then those of its bodies. */
@@ -93,12 +96,15 @@ static uint32_t count_steps(const struct sl_program *program)
         return n;
 }
 
-static void fill_steps(const struct sl_lowered *lowered, const struct sl_program *program, struct sl_compile_figures *figures)
+static int fill_steps(const struct sl_lowered *lowered, const struct sl_program *program, struct sl_compile_figures *figures)
 {
-        for (uint32_t i = 0; i < program->schedule->n_steps; i++)
-                fill_node(lowered, program, &program->schedule->steps[i], &figures->nodes[figures->n_nodes++]);
-        for (uint32_t b = 0; b < program->n_bodies; b++)
-                fill_steps(lowered, &program->bodies[b], figures);
+        int r = 0;
+
+        for (uint32_t i = 0; i < program->schedule->n_steps && r == 0; i++)
+                r = fill_node(lowered, program, &program->schedule->steps[i], &figures->nodes[figures->n_nodes++]);
+        for (uint32_t b = 0; b < program->n_bodies && r == 0; b++)
+                r = fill_steps(lowered, &program->bodies[b], figures);
+        return r;
 }
 
 static int fill_nodes(const struct sl_lowered *lowered, struct sl_compile_figures *figures)
@@ -106,8 +112,7 @@ static int fill_nodes(const struct sl_lowered *lowered, struct sl_compile_figure
         figures->nodes = calloc(count_steps(&lowered->programs[0]) + 1u, sizeof(*figures->nodes));
         if (!figures->nodes)
                 return -ENOMEM;
-        fill_steps(lowered, &lowered->programs[0], figures);
-        return 0;
+        return fill_steps(lowered, &lowered->programs[0], figures);
 }
 
 int sl_compile_figures(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_compile_figures *ret_figures,
@@ -128,13 +133,18 @@ int sl_compile_figures(const struct sl_graph *graph, const struct sl_lower_optio
         ret_figures->n_batches = lowered->info.n_batches;
         for (uint32_t i = 0; i < lowered->info.n_batches; i++)
                 fill_size(&lowered->programs[i], i, ret_figures);
-        if (fill_nodes(lowered, ret_figures) < 0)
+        if (fill_nodes(lowered, ret_figures) < 0) {
+                sl_compile_figures_free(ret_figures);
                 return sl_error_set(error, ENOMEM, "no memory for %u nodes", lowered->programs[0].schedule->n_steps);
+        }
         return 0;
 }
 
 void sl_compile_figures_free(struct sl_compile_figures *figures)
 {
+        for (uint32_t i = 0; i < figures->n_nodes; i++)
+                free((char *)figures->nodes[i].name);
         free(figures->nodes);
         figures->nodes = NULL;
+        figures->n_nodes = 0;
 }

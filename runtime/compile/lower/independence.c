@@ -139,6 +139,7 @@ static bool computes_along(const struct sl_node *node, const struct sl_tensor *i
         case SL_OP_RMS_NORM:
                 return axis >= last;
         case SL_OP_CUM_SUM:
+        case SL_OP_CUM_PROD:
                 return first == axis;
         case SL_OP_REVERSE_SEQUENCE:
                 return in->shape.rank > 1 && axis != sl_attrs_int(&node->attrs, SL_ATTR_BATCH_AXIS, 1);

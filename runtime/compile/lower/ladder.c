@@ -31,9 +31,19 @@ static bool ports_lead_with(const struct sl_graph *graph, const uint32_t *values
         return true;
 }
 
+static uint32_t count_required(const struct sl_graph *graph)
+{
+        uint32_t n = graph->n_inputs;
+
+        while (n && graph->values[graph->inputs[n - 1]].data)
+                n--;
+        return n;
+}
+
+/* Inputs that have an initializer, which are the last, are the same for all samples. */
 static bool all_lead_with(const struct sl_graph *graph, int64_t batch)
 {
-        return ports_lead_with(graph, graph->inputs, graph->n_inputs, batch) &&
+        return ports_lead_with(graph, graph->inputs, count_required(graph), batch) &&
                ports_lead_with(graph, graph->outputs, graph->n_outputs, batch);
 }
 
@@ -97,17 +107,32 @@ static int fill_batches(struct sl_plan_info *info, uint32_t batch_max, struct sl
 }
 
 /* An integer may end up as an index, whatever lies between: better one copy too many than an index that changes under a check. */
-static int fill_port(struct sl_port *port, const struct sl_value *named, const struct sl_value *shaped, bool has_axis, bool input)
+static int fill_port(const struct sl_graph *graph, struct sl_port *port, const struct sl_value *named,
+        const struct sl_value *shaped, bool has_axis, bool input)
 {
+        int r = sl_plan_info_set(&port->labels, sl_graph_labels_of(graph, named->name));
+
         port->dtype = shaped->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(shaped->tensor.dtype);
-        port->batch_axis = has_axis ? 0 : SL_PORT_NO_BATCH;
         port->fallback = named->kind == SL_VALUE_INPUT && named->data ? SL_PORT_FALLBACK_ELSEWHERE : 0;
+        has_axis &= !port->fallback;
+        port->batch_axis = has_axis ? 0 : SL_PORT_NO_BATCH;
         memset(port->symbols, SL_PORT_NO_SYMBOL, sizeof(port->symbols));
         port->shape.rank = shaped->tensor.shape.rank;
         for (uint32_t i = 0; i < port->shape.rank; i++)
                 port->shape.dims[i] = has_axis && i == 0 ? SL_DIM_BATCH : shaped->tensor.shape.dims[i];
-        return sl_plan_info_set(&port->name, named->name);
+        return r < 0 ? r : sl_plan_info_set(&port->name, named->name);
+}
+
+static int fill_optional(struct sl_port *port, const struct sl_graph_optional *optional)
+{
+        port->dtype = optional->tensor.dtype;
+        port->indexes = !sl_dtype_is_float(port->dtype);
+        port->batch_axis = SL_PORT_NO_BATCH;
+        port->fallback = SL_PORT_FALLBACK_ELSEWHERE;
+        port->shape = optional->tensor.shape;
+        memset(port->symbols, SL_PORT_NO_SYMBOL, sizeof(port->symbols));
+        return sl_plan_info_set(&port->name, optional->name);
 }
 
 static int fill_ports(const struct sl_graph *graph, const struct sl_graph *single, bool has_axis, struct sl_plan_info *info,
@@ -116,11 +141,13 @@ static int fill_ports(const struct sl_graph *graph, const struct sl_graph *singl
         int r = sl_plan_info_set(&info->name, graph->name);
 
         for (uint32_t i = 0; i < graph->n_inputs && r == 0; i++)
-                r = fill_port(
-                        &info->inputs[i], &graph->values[graph->inputs[i]], &single->values[single->inputs[i]], has_axis, true);
+                r = fill_port(graph, &info->inputs[i], &graph->values[graph->inputs[i]], &single->values[single->inputs[i]],
+                        has_axis, true);
+        for (uint32_t i = 0; i < graph->n_optionals && r == 0; i++)
+                r = fill_optional(&info->inputs[graph->n_inputs + i], &graph->optionals[i]);
         for (uint32_t i = 0; i < graph->n_outputs && r == 0; i++)
-                r = fill_port(
-                        &info->outputs[i], &graph->values[graph->outputs[i]], &single->values[single->outputs[i]], has_axis, false);
+                r = fill_port(graph, &info->outputs[i], &graph->values[graph->outputs[i]], &single->values[single->outputs[i]],
+                        has_axis, false);
         return r < 0 ? sl_error_set(
                                error, -r, "no memory for the names of %u inputs and %u outputs", graph->n_inputs, graph->n_outputs)
                      : 0;
@@ -131,7 +158,7 @@ static int init_info(const struct sl_graph *graph, struct sl_plan_info *info, st
         if (graph->n_inputs > SL_PLAN_PORTS_MAX || graph->n_outputs > SL_PLAN_PORTS_MAX)
                 return sl_error_set(error, E2BIG, "%u inputs and %u outputs, a model has at most %d of each", graph->n_inputs,
                         graph->n_outputs, SL_PLAN_PORTS_MAX);
-        if (sl_plan_info_init(info, graph->n_inputs, graph->n_outputs) < 0)
+        if (sl_plan_info_init(info, graph->n_inputs, graph->n_optionals, graph->n_outputs) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for %u inputs and %u outputs", graph->n_inputs, graph->n_outputs);
         return 0;
 }

@@ -311,6 +311,13 @@ uint32_t sl_lower_ladder_max(const struct sl_lower_options *options)
         return options->batch_invariant ? 1 : options->batch_max;
 }
 
+static bool can_be_given(const struct sl_lower_options *options)
+{
+        const struct sl_backend *backend = sl_backend_find(sl_lower_options_backend(options));
+
+        return backend && !(backend->planner->traits & SL_PLANNER_ALONE);
+}
+
 struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options)
 {
         struct sl_graph_limits limits = sl_graph_limits_default;
@@ -320,7 +327,9 @@ struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *opti
         limits.constant_bytes = options->model_bytes_max;
         limits.tensor_bytes = options->tensor_bytes_max;
         limits.sizes_known = options->shapes_known;
-        limits.optional_inputs = options->optional_inputs;
+        limits.any_size = options->any_size == SL_ANY_SIZE_ONLY;
+        limits.optional_inputs = options->optional_inputs == SL_OPTIONALS_GIVEN;
+        limits.names_optionals = options->optional_inputs == SL_OPTIONALS_AUTO && can_be_given(options);
         if (limits.file_bytes > options->model_bytes_max)
                 limits.file_bytes = options->model_bytes_max;
         return limits;
@@ -446,7 +455,7 @@ int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *opti
 
         if (!backend)
                 return sl_error_set(error, ENOTSUP, "this program has no backend \"%s\"", sl_lower_options_backend(options));
-        if (options->optional_inputs && (backend->planner->traits & SL_PLANNER_ALONE))
+        if (options->optional_inputs == SL_OPTIONALS_GIVEN && (backend->planner->traits & SL_PLANNER_ALONE))
                 return sl_error_set(
                         error, ENOTSUP, "option optional_inputs is not for backend \"%s\"", sl_lower_options_backend(options));
         r = options->random_seed ? set_seeds(graph, options->random_seed) : 0;

@@ -16,7 +16,7 @@
 struct sl_base_plan;
 struct sl_error;
 struct sl_graph;
-struct sl_choice;
+struct sl_step_choice;
 struct sl_packing;
 
 struct sl_lowered {
@@ -24,7 +24,7 @@ struct sl_lowered {
         struct sl_plan_info info; /* complete but for the bytes of weights, which the writer finds out */
         struct sl_program programs[SL_PLAN_BATCHES_MAX];
         struct sl_packing *packing;
-        struct sl_choice *choices; /* of each node of the source graph, then of its bodies */
+        struct sl_step_choice *choices; /* of each node of the source graph, then of its bodies */
         uint32_t n_choices;
         const struct sl_base_plan *base;
 };

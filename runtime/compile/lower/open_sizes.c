@@ -30,7 +30,7 @@ int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_
         int r = 0;
 
         for (uint32_t i = 0; i < signature->n_symbols && r == 0; i++)
-                if (!sl_dim_sizes_find(sizes, signature->symbols[i]))
+                if (sl_dim_sizes_find(sizes, signature->symbols[i]) == SL_DIM_SIZE_NONE)
                         r = sl_dim_sizes_add(sizes, signature->symbols[i], strlen(signature->symbols[i]), size);
         return r;
 }
@@ -127,9 +127,10 @@ static bool bind_further(const struct sl_signature *signature, const struct sl_d
 
         for (uint32_t i = 0; i < signature->n_symbols; i++) {
                 const char *name = signature->symbols[i];
-                int64_t size = sl_dim_sizes_find(sizes, name) ? 0 : sl_dim_sizes_find(further, name);
+                int64_t size = sl_dim_sizes_find(further, name);
 
-                any |= size && sl_dim_sizes_add(sizes, name, strlen(name), size) == 0;
+                if (sl_dim_sizes_find(sizes, name) == SL_DIM_SIZE_NONE && size != SL_DIM_SIZE_NONE)
+                        any |= sl_dim_sizes_add(sizes, name, strlen(name), size) == 0;
         }
         return any;
 }
@@ -154,6 +155,20 @@ static void try_further(struct trial *trial, const struct sl_lower_options *opti
                         without_path(trial->model, text.text));
 }
 
+/* Some node refuses the sizes that the file says itself, whatever the open ones are. With text. */
+static bool contradicts_itself(const struct trial *trial, const struct sl_lower_options *options)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        struct sl_graph_limits limits = sl_lower_graph_limits(options);
+        struct sl_error text = {.text = ""};
+
+        limits.sizes_unknown = true;
+        if (sl_import_onnx_file(trial->model, &limits, &options->shapes, &graph, &text) != -EBADMSG)
+                return false;
+        sl_error_set(trial->why, ENOTSUP, "no sizes of its open dimensions suit it: %s", without_path(trial->model, text.text));
+        return true;
+}
+
 int sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
         const struct sl_tried_sizes *tried, struct sl_plan_info *ret_info, struct sl_error *why)
 {
@@ -168,6 +183,8 @@ int sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_option
         }
         if (tried && !trial.known)
                 try_further(&trial, options, tried);
+        if (!trial.known && !trial.lacks && !signature->has_batch && contradicts_itself(&trial, options))
+                trial.lacks = -ENOTSUP;
         return trial.known ? 0 : trial.lacks ? trial.lacks : -ERANGE;
 }
 
@@ -192,7 +209,7 @@ static int choose(const struct sl_model_file *model, const struct sl_signature *
         for (uint32_t i = 0; i < signature->n_symbols; i++) {
                 const char *name = signature->symbols[i];
 
-                if (leads_an_input(signature, i) && !sl_dim_sizes_find(&first.shapes, name))
+                if (leads_an_input(signature, i) && sl_dim_sizes_find(&first.shapes, name) == SL_DIM_SIZE_NONE)
                         sl_dim_sizes_add(&first.shapes, name, strlen(name), samples);
         }
         for (size_t i = 0; i < sizeof(sizes_tried) / sizeof(sizes_tried[0]); i++) {
@@ -212,7 +229,8 @@ static int choose(const struct sl_model_file *model, const struct sl_signature *
 static const char *find_open(const struct sl_signature *signature, const struct sl_lower_options *lowering)
 {
         for (uint32_t i = 0; i < signature->n_symbols; i++)
-                if (!leads_an_input(signature, i) && !sl_dim_sizes_find(&lowering->shapes, signature->symbols[i]))
+                if (!leads_an_input(signature, i) &&
+                        sl_dim_sizes_find(&lowering->shapes, signature->symbols[i]) == SL_DIM_SIZE_NONE)
                         return signature->symbols[i];
         return NULL;
 }
@@ -243,14 +261,15 @@ static int settle(const struct sl_model_file *model, uint32_t samples, struct sl
                 without_path(model, why.text));
 }
 
-int sl_open_sizes_choose(const char *model_path, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
+int sl_open_sizes_choose(const char *model_path, const struct sl_data_folders *others, uint32_t samples,
+        struct sl_lower_options *lowering, struct sl_error *error)
 {
         struct sl_model_file model;
         int r = sl_model_file_open(model_path, &model, error);
 
         if (r < 0)
                 return r;
-        sl_model_file_use_folder(&model);
+        sl_model_file_use_folder(&model, others);
         r = settle(&model, samples, lowering, error);
         sl_model_file_close(&model);
         return r;

@@ -30,7 +30,7 @@ static int number_symbols(const struct sl_signature *signature, const struct sl_
         int r = 0;
 
         for (uint32_t i = 0; i < signature->n_symbols && r == 0; i++) {
-                bool open = !sl_dim_sizes_find(sizes, signature->symbols[i]);
+                bool open = sl_dim_sizes_find(sizes, signature->symbols[i]) == SL_DIM_SIZE_NONE;
 
                 ret_numbering->of[i] = open ? (uint8_t)info->n_symbols : SL_PORT_NO_SYMBOL;
                 if (open)
@@ -68,7 +68,7 @@ static int fill_port(const struct sl_signature *signature, const struct sl_dim_s
 }
 
 /* The type and the rank are those that are computed, and so is every size that does not follow the open ones. */
-static void correct_output(const struct sl_port *computed, struct sl_port *port)
+static int correct_output(const struct sl_port *computed, struct sl_port *port)
 {
         bool agrees = port->dtype && port->shape.rank == computed->shape.rank;
 
@@ -81,13 +81,14 @@ static void correct_output(const struct sl_port *computed, struct sl_port *port)
                 port->batch_axis = 0;
                 port->shape.dims[0] = SL_DIM_BATCH;
         }
+        return computed->labels ? sl_plan_info_set(&port->labels, computed->labels) : 0;
 }
 
 static int fill_info(const struct sl_signature *signature, const struct sl_lower_options *options, struct sl_plan_info *info)
 {
         const char *backend = sl_lower_options_backend(options);
         struct numbering numbering;
-        int r = sl_plan_info_init(info, signature->n_inputs, signature->n_outputs);
+        int r = sl_plan_info_init(info, signature->n_inputs, signature->n_optionals, signature->n_outputs);
 
         if (r < 0)
                 return r;
@@ -95,7 +96,7 @@ static int fill_info(const struct sl_signature *signature, const struct sl_lower
         r = number_symbols(signature, &options->shapes, info, &numbering);
         if (r == 0)
                 r = sl_plan_info_set(&info->name, signature->name);
-        for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
+        for (uint32_t i = 0; i < info->n_inputs + info->n_optionals && r == 0; i++)
                 r = fill_port(signature, &options->shapes, &numbering, &signature->inputs[i], true, &info->inputs[i]);
         for (uint32_t i = 0; i < info->n_outputs && r == 0; i++)
                 r = fill_port(signature, &options->shapes, &numbering, &signature->outputs[i], false, &info->outputs[i]);
@@ -126,10 +127,14 @@ static int describe(const struct sl_model_file *model, const struct sl_lower_opt
         }
         if (r == 0 && known < 0 && (known != -ERANGE || !describes_outputs(signature)))
                 r = known;
+        if (r == 0 && known == 0 && tried.n_outputs != signature->n_outputs)
+                r = sl_error_set(why, ENOTSUP, "%u outputs where the file lists %u", tried.n_outputs, signature->n_outputs);
         if (r == 0)
                 r = fill_info(signature, options, info);
+        for (uint32_t i = 0; i < info->n_inputs && known == 0 && r == 0; i++)
+                r = sl_plan_info_set(&info->inputs[i].labels, tried.inputs[i].labels);
         for (uint32_t i = 0; i < info->n_outputs && known == 0 && r == 0; i++)
-                correct_output(&tried.outputs[i], &info->outputs[i]);
+                r = correct_output(&tried.outputs[i], &info->outputs[i]);
         return r;
 }
 
@@ -207,6 +212,33 @@ int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl
         return r < 0 ? r : sl_sizes_bind(&signature, size, &options->shapes);
 }
 
+/* The file leaves it open, and the plan says by which name. */
+static bool is_named(const struct sl_port *port)
+{
+        for (uint32_t k = 0; k < port->shape.rank; k++)
+                if (port->shape.dims[k] == SL_DIM_UNKNOWN && port->symbols[k] == SL_PORT_NO_SYMBOL)
+                        return false;
+        return true;
+}
+
+int sl_signature_name_open(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_plan_info *info,
+        struct sl_error *error)
+{
+        SL_CLEANUP(sl_signature_deinit) struct sl_signature signature = {0};
+        struct numbering numbering;
+        int r = import_open(model, options, &signature);
+
+        if (r == 0)
+                r = number_symbols(&signature, &options->shapes, info, &numbering);
+        if (r < 0)
+                return sl_error_set(error, -r, "its open dimensions cannot be numbered");
+        mark_inputs(&signature, &numbering, info);
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                if (!is_named(&info->inputs[i]))
+                        return sl_error_set(error, ENOTSUP, "an open dimension of input \"%s\" has no name", info->inputs[i].name);
+        return 0;
+}
+
 /* @graph at another size of what is open: as far as it goes with an open batch, from that, else from the file. */
 static int make_other(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_graph *graph,
         int64_t size, struct sl_graph **ret_other)
@@ -241,7 +273,8 @@ int sl_signature_complete(const struct sl_model_file *model, const struct sl_low
         r = number_symbols(&signature, &options->shapes, info, &numbering);
         if (r < 0 || !info->n_symbols)
                 return r;
-        if (make_other(model, options, graph, 2, &other) < 0 && make_other(model, options, graph, 3, &other) < 0) {
+        if ((make_other(model, options, graph, 2, &other) < 0 && make_other(model, options, graph, 3, &other) < 0) ||
+                other->n_outputs != info->n_outputs) {
                 sl_plan_info_drop_symbols(info);
                 return 0;
         }

@@ -40,6 +40,13 @@ int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_
 int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options);
 
 /*
+ * @info: that of a plan of any size. Adds its symbols, and where the inputs have them. Return: 0; -ENOTSUP the file has too many;
+ * -ENOMEM and what else the import says.
+ */
+int sl_signature_name_open(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_plan_info *info,
+        struct sl_error *error);
+
+/*
  * @info: the ladder of @graph, the file's with an open leading dimension, or with the size 1 for it. Adds which sizes of @options
  * are of a dimension that an input has; and its symbols when it is no batch, unless the graph takes no other size of it. What the
  * file does not describe is left as it is. Return: 0; -ENOMEM and what else the import says.

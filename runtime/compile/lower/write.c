@@ -15,6 +15,7 @@
 #include "format.h"
 #include "graph.h"
 #include "huge_pages.h"
+#include "name_table.h"
 #include "pack.h"
 #include "placed.h"
 #include "placement.h"
@@ -33,8 +34,8 @@
 struct tables {
         struct sl_plan_description description;
         struct sl_plan_port *ports;
-        uint8_t *names;
-        uint64_t n_ports, names_bytes;
+        uint64_t n_ports;
+        struct sl_name_table names;
         struct sl_plan_program *programs;
         struct sl_plan_step *steps;
         struct sl_plan_operand *operands;
@@ -58,7 +59,7 @@ struct writer {
 static void tables_deinit(struct tables *tables)
 {
         free(tables->ports);
-        free(tables->names);
+        sl_name_table_deinit(&tables->names);
         free(tables->programs);
         free(tables->steps);
         free(tables->operands);
@@ -86,12 +87,24 @@ static void count_program(const struct sl_program *program, struct tables *table
         }
 }
 
+static bool has_open_inputs(const struct sl_program *program)
+{
+        const struct sl_graph *graph = program->placement->graph;
+
+        for (uint32_t i = 0; i < graph->n_inputs; i++)
+                if (!sl_shape_is_static(&graph->values[graph->inputs[i]].tensor.shape))
+                        return true;
+        return false;
+}
+
 /* Counts first, so that the tables never move; the counts then start again from 0 as the tables fill. */
 static int allocate_tables(const struct sl_lowered *lowered, struct tables *tables)
 {
         tables->n_programs = lowered->info.n_batches;
-        for (uint32_t i = 0; i < lowered->info.n_batches; i++)
+        for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
                 count_program(&lowered->programs[i], tables);
+                tables->n_operands += has_open_inputs(&lowered->programs[i]) ? lowered->info.n_inputs : 0;
+        }
         tables->programs = calloc(tables->n_programs + 1, sizeof(*tables->programs));
         tables->steps = calloc(tables->n_steps + 1, sizeof(*tables->steps));
         tables->operands = calloc(tables->n_operands + 1, sizeof(*tables->operands));
@@ -174,9 +187,8 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
         const struct sl_node *node = &program->placement->graph->nodes[step->node];
         uint32_t origin = step->dynamic ? SL_VALUE_NONE : program->placement->origins[step->node];
         uint32_t number = (uint32_t)(step - program->schedule->steps);
-        int r = 0;
+        int r = sl_name_table_add(&tables->names, node->name, &target->name);
 
-        memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
         if (origin != SL_VALUE_NONE)
                 target->choice = lowered->choices[program->first_node + origin];
         target->op = node->op;
@@ -233,6 +245,17 @@ static void put_port(const struct sl_program *body, uint32_t value, enum sl_plac
         put_tensor(operand, &body->placement->graph->values[value].tensor);
         operand->place = open ? SL_PLACE_SLOT : place;
         operand->index = open ? storage->index : port;
+}
+
+/* Where a program of any size finds its inputs; its outputs are the model's. */
+static void put_inputs(const struct sl_program *program, struct sl_plan_program *target, struct tables *tables)
+{
+        const struct sl_graph *graph = program->placement->graph;
+
+        target->n_inputs = graph->n_inputs;
+        target->first_operand = tables->n_operands;
+        for (uint32_t i = 0; i < graph->n_inputs; i++)
+                put_port(program, graph->inputs[i], SL_PLACE_INPUT, i, tables);
 }
 
 static void put_ports(const struct sl_program *body, struct sl_plan_program *target, struct tables *tables)
@@ -293,51 +316,34 @@ static int put_fallbacks(struct sl_lowered *lowered, struct tables *tables)
         return r;
 }
 
-static uint64_t names_bytes(const struct sl_plan_info *info)
-{
-        uint64_t bytes = 1 + strlen(info->name) + 1;
-
-        for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++)
-                bytes += strlen(info->inputs[i].name) + 1;
-        for (uint32_t i = 0; i < info->n_symbols; i++)
-                bytes += strlen(info->symbols[i]) + 1;
-        return bytes;
-}
-
-static uint32_t put_name(struct tables *tables, const char *name)
-{
-        uint64_t at = tables->names_bytes, bytes = strlen(name) + 1;
-
-        memcpy(tables->names + at, name, bytes);
-        tables->names_bytes += bytes;
-        return (uint32_t)at;
-}
-
 /* The outputs lie behind the inputs, as in memory. The first text is empty, for symbols that there are not. */
 static int fill_info(const struct sl_plan_info *info, struct tables *tables)
 {
         struct sl_plan_description *to = &tables->description;
-        uint64_t bytes = names_bytes(info);
+        uint32_t name = 0;
+        int r;
 
-        tables->n_ports = info->n_inputs + info->n_outputs;
+        tables->n_ports = sl_plan_info_ports(info);
         tables->ports = calloc(tables->n_ports + 1, sizeof(*tables->ports));
-        tables->names = bytes > UINT32_MAX ? NULL : calloc(bytes, 1);
-        if (!tables->ports || !tables->names)
+        if (!tables->ports)
                 return -ENOMEM;
-        tables->names_bytes = 1;
         memcpy(&to->info, info, sizeof(*info));
         to->info.name = NULL;
         to->info.inputs = to->info.outputs = NULL;
         memset(to->info.symbols, 0, sizeof(to->info.symbols));
-        to->name = put_name(tables, info->name);
-        for (uint32_t i = 0; i < tables->n_ports; i++) {
+        r = sl_name_table_add(&tables->names, info->name, &to->name);
+        for (uint32_t i = 0; i < tables->n_ports && r == 0; i++) {
                 memcpy(&tables->ports[i].port, &info->inputs[i], sizeof(info->inputs[i]));
-                tables->ports[i].port.name = NULL;
-                tables->ports[i].name = put_name(tables, info->inputs[i].name);
+                tables->ports[i].port.name = tables->ports[i].port.labels = NULL;
+                r = sl_name_table_add(&tables->names, info->inputs[i].name, &name);
+                tables->ports[i].name = name;
+                if (r == 0 && info->inputs[i].labels)
+                        r = sl_name_table_add(&tables->names, info->inputs[i].labels, &name);
+                tables->ports[i].labels = info->inputs[i].labels ? name : 0;
         }
-        for (uint32_t i = 0; i < info->n_symbols; i++)
-                to->symbols[i] = put_name(tables, info->symbols[i]);
-        return 0;
+        for (uint32_t i = 0; i < info->n_symbols && r == 0; i++)
+                r = sl_name_table_add(&tables->names, info->symbols[i], &to->symbols[i]);
+        return r;
 }
 
 static int fill_tables(struct sl_lowered *lowered, struct tables *tables)
@@ -348,6 +354,8 @@ static int fill_tables(struct sl_lowered *lowered, struct tables *tables)
                 struct sl_plan_program *target = &tables->programs[i];
 
                 r = put_program(lowered, &lowered->programs[i], i, tables);
+                if (has_open_inputs(&lowered->programs[i]))
+                        put_inputs(&lowered->programs[i], target, tables);
                 target->dynamic_bytes = lowered->options.dynamic_bytes_max;
                 target->dynamic_steps = lowered->options.dynamic_steps_max;
                 target->work = sl_program_work_on_ref(&lowered->options);
@@ -477,7 +485,7 @@ static int write_tables(struct writer *writer, const struct tables *tables)
         const void *sections[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = &tables->description,
                 [SL_PLAN_SECTION_PORTS] = tables->ports,
-                [SL_PLAN_SECTION_NAMES] = tables->names,
+                [SL_PLAN_SECTION_NAMES] = tables->names.bytes,
                 [SL_PLAN_SECTION_BACKENDS] = tables->backends.rows,
                 [SL_PLAN_SECTION_PROGRAMS] = tables->programs,
                 [SL_PLAN_SECTION_STEPS] = tables->steps,
@@ -540,7 +548,7 @@ static int write_file(const struct sl_lowered *lowered, const struct tables *tab
         const uint64_t counts[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = 1,
                 [SL_PLAN_SECTION_PORTS] = tables->n_ports,
-                [SL_PLAN_SECTION_NAMES] = tables->names_bytes,
+                [SL_PLAN_SECTION_NAMES] = tables->names.used,
                 [SL_PLAN_SECTION_BACKENDS] = tables->backends.n_backends,
                 [SL_PLAN_SECTION_PROGRAMS] = tables->n_programs,
                 [SL_PLAN_SECTION_STEPS] = tables->n_steps,

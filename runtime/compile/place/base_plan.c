@@ -42,7 +42,7 @@ static void insert(uint32_t *table, uint64_t room, uint64_t hash, uint32_t index
 
 static uint64_t hash_name(const char *name)
 {
-        return XXH3_64bits(name, strnlen(name, SL_PLAN_NAME_BYTES - 1));
+        return XXH3_64bits(name, strlen(name));
 }
 
 static int fill_tables(struct sl_base_plan *base)
@@ -59,7 +59,8 @@ static int fill_tables(struct sl_base_plan *base)
         for (uint64_t i = 0; i < n_constants; i++)
                 insert(base->constants, base->constants_room, base->plan->constants[i].hash, (uint32_t)i);
         for (uint64_t i = 0; i < program->n_steps; i++)
-                insert(base->steps, base->steps_room, hash_name(base->plan->steps[program->first_step + i].name), (uint32_t)i);
+                insert(base->steps, base->steps_room,
+                        hash_name(sl_plan_step_name(base->plan, &base->plan->steps[program->first_step + i])), (uint32_t)i);
         return 0;
 }
 
@@ -187,7 +188,7 @@ uint32_t sl_base_plan_algorithm(const struct sl_base_plan *base, const char *nam
         for (uint64_t at = hash_name(name) & mask; base && *name && base->steps[at]; at = (at + 1) & mask) {
                 const struct sl_plan_step *step = &base->plan->steps[base->plan->programs->first_step + base->steps[at] - 1];
 
-                if (step->op == op && !strncmp(step->name, name, SL_PLAN_NAME_BYTES - 1))
+                if (step->op == op && !strcmp(sl_plan_step_name(base->plan, step), name))
                         return algorithm_of(base->plan, step);
         }
         return SL_ALGORITHM_AUTO;

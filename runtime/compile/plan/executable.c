@@ -430,9 +430,8 @@ static int launch_alone(const struct sl_executable *executable, const struct sl_
 static int launch(const struct sl_executable *executable, const struct sl_executable_step *step, uint32_t n,
         struct sl_interpreter *interpreter, const struct sl_executable_step **ret_failed)
 {
-        int r = n > 1 || cut_of(step, interpreter)->split.members > 1
-                        ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
-                        : launch_alone(executable, step);
+        int r = n > 1 || cut_of(step, interpreter)->split.members > 1 ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
+                                                                      : launch_alone(executable, step);
 
         if (__builtin_expect(r == -EINPROGRESS, 0)) {
                 interpreter->sessions->in_flight = step->session;
@@ -451,6 +450,8 @@ static int run_step(
         if (r < 0)
                 return r;
         r = step->session ? launch(executable, step, n, interpreter, &failed) : sl_interpreter_step(interpreter, executable, step);
+        if (__builtin_expect(interpreter->capture && step->session && r == 0, 0))
+                sl_interpreter_note(interpreter, executable, step);
         if (__builtin_expect(r < 0 && !interpreter->failed, 0))
                 interpreter->failed = failed->source;
         return r;

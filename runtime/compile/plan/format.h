@@ -7,7 +7,7 @@
  *     header | DATA | INFO | PORTS | NAMES | BACKENDS | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | PIECES | MEMBERS | FORMS
  *            | BLOBS | BLOB_DATA
  *
- *     info                          -> its inputs, then its outputs, in PORTS; texts in NAMES, each terminated there
+ *     info                          -> its inputs, the optional ones, its outputs, in PORTS; texts in NAMES, each terminated there
  *     backend                       -> who runs steps, by name and by what its part of the plan depends on; its blobs, in order
  *     program (one per batch size)  -> its steps, in order
  *     program of a body             -> behind those, nested ones behind those that run them; of one step each. Its workspace lies
@@ -34,17 +34,17 @@
 #include "attr.h"
 #include "backend.h"
 #include "base/bytes.h"
-#include "choice.h"
 #include "node.h"
 #include "part.h"
 #include "plan_info.h"
+#include "step_choice.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 22u
+#define SL_PLAN_VERSION 26u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -75,7 +75,7 @@ struct sl_plan_description {
 
 struct sl_plan_port {
         struct sl_port port;
-        uint64_t name;
+        uint64_t name, labels;
 };
 
 #define SL_PLAN_BACKENDS_MAX 16
@@ -100,18 +100,15 @@ struct sl_plan_operand {
         uint64_t offset;
 };
 
-#define SL_PLAN_NAME_BYTES 64
-
 struct sl_plan_step {
-        char name[SL_PLAN_NAME_BYTES]; /* of the node, terminated, cut if longer; for people only */
-        uint32_t op;                   /* enum sl_op */
-        uint32_t backend;              /* number in BACKENDS; of a dynamic step, none */
-        uint32_t blob;                 /* of its backend's, or SL_PLAN_NO_BLOB */
+        uint32_t name;    /* of the node, in NAMES; 0: it has none. For people, and for plans of other sizes */
+        uint32_t op;      /* enum sl_op */
+        uint32_t backend; /* number in BACKENDS; of a dynamic step, none */
+        uint32_t blob;    /* of its backend's, or SL_PLAN_NO_BLOB */
         uint32_t n_inputs, n_outputs, n_attrs;
-        uint32_t dynamic;  /* 1: shapes, or the path, are data-dependent: the interpreter runs it */
-        uint32_t reserved; /* 0 */
+        uint32_t dynamic; /* 1: shapes, or the path, are data-dependent: the interpreter runs it */
         struct sl_epilogue epilogue;
-        struct sl_choice choice;                    /* for people only */
+        struct sl_step_choice choice;               /* for people only */
         struct sl_split splits[SL_TEAM_SIZE_COUNT]; /* how teams compute it; of a dynamic step, zeros */
         uint64_t first_operand, first_attr;
         uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
@@ -123,7 +120,8 @@ struct sl_plan_program {
         uint64_t first_step, n_steps;
         uint64_t workspace_bytes;
         uint64_t n_slots;
-        uint64_t n_inputs, n_outputs, first_operand; /* of a body: inputs, then outputs: port i, or a slot if its shape is open */
+        uint64_t n_inputs, n_outputs, first_operand; /* of a body: inputs, then outputs: port i, or a slot if its shape is open. Of
+                                                        a program of any size, which a request says: its inputs, in the same way */
         uint64_t dynamic_bytes, dynamic_steps;       /* what one run may take: options dynamic_bytes_max, dynamic_steps_max */
         uint64_t work;                               /* elementary steps that one run may take on ref: option work_max */
 };

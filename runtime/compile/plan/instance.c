@@ -22,9 +22,11 @@
 #include "op.h"
 #include "pace.h"
 #include "plan_map.h"
+#include "plan_room.h"
 #include "ref/live.h"
 #include "residence.h"
 #include "resident_ports.h"
+#include "run_replays.h"
 #include "team_room.h"
 #include "workspace.h"
 
@@ -44,37 +46,21 @@ struct sl_instance {
         struct sl_interpreter interpreter;
         struct sl_team_room room;
         struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
+        struct sl_run_replays *replays;  /* of a plan of any size; NULL: it has none */
+        void **bases;                    /* [SL_REPLAY_INPUT + inputs] of a replay */
         struct sl_stop stop;
         const struct sl_draw_key *keys;
-        bool has_fallbacks;
-        const void *given[SL_PLAN_PORTS_MAX], *fallbacks[SL_PLAN_PORTS_MAX]; /* inputs of the run; what they are when left out */
-        struct sl_pace pace;                                                 /* of the run */
-        struct sl_executable *running;                                       /* started, and not over yet; NULL */
-        uint64_t idle;                                                       /* lanes that nobody looks at */
-        bool skips;                                                          /* some step leaves them out */
+        const struct sl_shape *shapes;      /* of inputs of any size; NULL: 1 stands for what is open */
+        const struct sl_run_replay *replay; /* of the run; NULL: it is none */
+        struct sl_pool_grant *grant;        /* of memory for data-dependent steps; NULL: nobody is asked */
+        const void **given, **fallbacks;    /* [inputs] of the run; what they are when left out. NULL: none can be */
+        struct sl_pace pace;                /* of the run */
+        struct sl_executable *running;      /* started, and not over yet; NULL */
+        uint64_t idle;                      /* lanes that nobody looks at */
+        bool skips;                         /* some step leaves them out */
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
-
-/* Sizes of the ladder that an instance up to @batch_max has: they are ascending. */
-static uint32_t programs_up_to(const struct sl_plan *plan, uint32_t batch_max)
-{
-        uint32_t n = 0;
-
-        while (n < plan->info->n_batches && plan->info->batches[n] <= batch_max)
-                n++;
-        return n;
-}
-
-uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max)
-{
-        uint32_t n_programs = programs_up_to(plan, batch_max);
-        uint64_t most = 0;
-
-        for (uint32_t i = 0; i < n_programs; i++)
-                most = plan->programs[i].workspace_bytes > most ? plan->programs[i].workspace_bytes : most;
-        return most;
-}
 
 /* The slots of a program outlive no run, but their table does. */
 static int build_program(struct sl_instance *instance, uint32_t i, struct sl_error *error)
@@ -98,7 +84,32 @@ static int make_kernel_cache(struct sl_instance *instance, struct sl_error *erro
 
         if (!backend || backend == &sl_backend_ref || backend->runner->wait || !sl_plan_is_dynamic(instance->plan))
                 return 0;
-        return sl_kernel_cache_new(backend, &instance->kernels) < 0 ? sl_error_set(error, ENOMEM, "no memory for its kernels") : 0;
+        if (sl_kernel_cache_new(backend, instance->plan->programs[0].n_inputs > 0, &instance->kernels) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for its kernels");
+        sl_kernel_cache_share(instance->kernels, instance->plan->base);
+        return 0;
+}
+
+/* A run of the plan is its launches, and nothing else. */
+static bool may_be_replayed(const struct sl_instance *instance)
+{
+        const struct sl_plan *plan = instance->plan;
+        const struct sl_plan_program *program = &plan->programs[0];
+        bool may = instance->kernels && program->n_inputs && plan->info->n_batches == 1 && !instance->fallbacks;
+
+        for (uint64_t i = 0; i < program->n_steps && may; i++)
+                may = !plan->steps[program->first_step + i].n_bodies;
+        return may;
+}
+
+static int make_replays(struct sl_instance *instance, struct sl_error *error)
+{
+        if (!may_be_replayed(instance))
+                return 0;
+        instance->bases = calloc((size_t)SL_REPLAY_INPUT + instance->plan->info->n_inputs, sizeof(*instance->bases));
+        if (!instance->bases || sl_run_replays_new(&instance->replays) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for its replays");
+        return 0;
 }
 
 static int build_programs(struct sl_instance *instance, uint32_t n_programs, struct sl_error *error)
@@ -142,8 +153,8 @@ static int settle_down(
                 instance->sessions.constants = instance->constants;
         }
         if (r == 0 && !ground->ports_there)
-                r = sl_resident_ports_init(
-                        &instance->ports, session, plan->info, plan->info->batches[programs_up_to(plan, batch_max) - 1], error);
+                r = sl_resident_ports_init(&instance->ports, session, plan->info,
+                        plan->info->batches[sl_plan_programs_up_to(plan, batch_max) - 1], error);
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", plan->info->name) : 0;
 }
 
@@ -159,28 +170,33 @@ static int prepare(
                 return sl_error_prefix(error, r, "model \"%s\"", plan->info->name);
         r = sl_sessions_resident(&instance->sessions) ? settle_down(instance, batch_max, ground, error)
                                                       : make_workspace(instance, sl_plan_workspace_bytes(plan, batch_max), error);
-        return r == 0 ? make_kernel_cache(instance, error) : r;
+        if (r == 0)
+                r = make_kernel_cache(instance, error);
+        return r == 0 ? make_replays(instance, error) : r;
 }
 
-static void find_fallbacks(struct sl_instance *instance)
+static int find_fallbacks(struct sl_instance *instance, struct sl_error *error)
 {
         const struct sl_plan *plan = instance->plan;
+        uint32_t n = plan->info->n_inputs;
 
-        for (uint32_t i = 0; i < plan->info->n_inputs; i++) {
-                uint32_t fallback = plan->info->inputs[i].fallback;
-
-                if (!fallback)
-                        continue;
-                instance->has_fallbacks = true;
-                instance->fallbacks[i] = sl_plan_constant_data(plan, &plan->constants[fallback - 1]);
-        }
+        if (!n || !plan->info->inputs[n - 1].fallback) /* they come last */
+                return 0;
+        instance->given = calloc(2 * (size_t)n, sizeof(*instance->given));
+        if (!instance->given)
+                return sl_error_set(error, ENOMEM, "model \"%s\": no memory for %u inputs", plan->info->name, n);
+        instance->fallbacks = instance->given + n;
+        for (uint32_t i = 0; i < n; i++)
+                if (plan->info->inputs[i].fallback)
+                        instance->fallbacks[i] = sl_plan_constant_data(plan, &plan->constants[plan->info->inputs[i].fallback - 1]);
+        return 0;
 }
 
 int sl_instance_new_on(const struct sl_plan *plan, uint32_t batch_max, const struct sl_instance_ground *ground,
         struct sl_instance **ret_instance, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_instance_free) struct sl_instance *instance = calloc(1, sizeof(*instance));
-        uint32_t n_programs = programs_up_to(plan, batch_max);
+        uint32_t n_programs = sl_plan_programs_up_to(plan, batch_max);
         int r;
 
         if (!plan->info->n_batches)
@@ -192,8 +208,9 @@ int sl_instance_new_on(const struct sl_plan *plan, uint32_t batch_max, const str
         if (!instance)
                 return sl_error_set(error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*instance));
         instance->plan = plan;
-        find_fallbacks(instance);
-        r = prepare(instance, batch_max, ground ? ground : &(struct sl_instance_ground){.device = NULL}, error);
+        r = find_fallbacks(instance, error);
+        if (r == 0)
+                r = prepare(instance, batch_max, ground ? ground : &(struct sl_instance_ground){.device = NULL}, error);
         if (r == 0)
                 r = build_programs(instance, n_programs, error);
         if (r < 0)
@@ -229,6 +246,8 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
         (void)sl_sessions_settle(&instance->sessions, true);
         for (uint32_t i = 0; i < instance->n_programs; i++)
                 free_program(instance->programs[i]);
+        sl_run_replays_free(instance->replays);
+        free(instance->bases);
         sl_kernel_cache_free(instance->kernels);
         sl_resident_ports_deinit(&instance->ports);
         leave_room(instance);
@@ -288,45 +307,12 @@ int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t 
 
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max)
 {
-        uint32_t n_programs = programs_up_to(plan, batch_max);
+        uint32_t n_programs = sl_plan_programs_up_to(plan, batch_max);
         uint64_t bytes = sizeof(struct sl_instance) + sl_plan_workspace_bytes(plan, batch_max);
 
         for (uint32_t i = 0; i < n_programs; i++)
                 bytes += sl_executable_bytes(plan, i) + plan->programs[i].n_slots * sizeof(struct sl_live);
         return bytes;
-}
-
-/* Of its steps that a team of @members cuts, or one of one less. */
-static uint64_t largest_scratch(const struct sl_plan *plan, uint64_t number, uint32_t members)
-{
-        const struct sl_plan_program *source = &plan->programs[number];
-        uint64_t largest = 0;
-
-        for (uint64_t i = 0; i < source->n_steps; i++) {
-                const struct sl_plan_step *step = &plan->steps[source->first_step + i];
-
-                if ((sl_split_for(step->splits, members).members || sl_split_for(step->splits, members - 1).members) &&
-                        step->scratch_bytes > largest)
-                        largest = step->scratch_bytes;
-                for (uint64_t b = 0; b < step->n_bodies; b++) {
-                        uint64_t inside = largest_scratch(plan, step->first_body + b, members);
-
-                        largest = inside > largest ? inside : largest;
-                }
-        }
-        return largest;
-}
-
-uint64_t sl_instance_team_bytes(const struct sl_plan *plan, uint32_t batch_max, uint32_t members)
-{
-        uint64_t largest = 0;
-
-        for (uint32_t i = 0, n = programs_up_to(plan, batch_max); i < n && members > 1; i++) {
-                uint64_t scratch = largest_scratch(plan, i, members);
-
-                largest = scratch > largest ? scratch : largest;
-        }
-        return members > 1 ? sl_align_up(largest, SL_PAGE_BYTES) * members : 0;
 }
 
 static struct sl_executable *find_program(const struct sl_instance *instance, uint32_t batch)
@@ -388,7 +374,7 @@ static void bind_ports(struct sl_instance *instance, struct sl_executable *progr
         struct sl_resident_ports *ports = &instance->ports;
         int r;
 
-        if (instance->has_fallbacks)
+        if (instance->given)
                 inputs = fill_in(instance, inputs);
         if (!ports->session) {
                 sl_executable_bind(program, inputs, outputs);
@@ -401,8 +387,102 @@ static void bind_ports(struct sl_instance *instance, struct sl_executable *progr
         program->verdict = r == -EINPROGRESS ? 0 : r;
 }
 
-static void begin(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs, void *const *outputs,
-        struct sl_open_output *open, struct sl_error *error)
+static struct sl_live given_input(const struct sl_instance *instance, uint32_t i, const void *data)
+{
+        const struct sl_port *port = &instance->plan->info->inputs[i];
+        struct sl_tensor tensor = {.dtype = port->dtype, .layout = SL_LAYOUT_PLAIN, .shape = port->shape};
+
+        for (uint32_t k = 0; k < tensor.shape.rank; k++)
+                if (tensor.shape.dims[k] == SL_DIM_UNKNOWN)
+                        tensor.shape.dims[k] = instance->shapes ? instance->shapes[i].dims[k] : 1;
+        return (struct sl_live){.tensor = tensor, .data = (void *)data};
+}
+
+/* Those of all parts, one behind the other. */
+static void gather_input(struct sl_instance *instance, uint32_t i, const struct sl_tensor *tensor, uint8_t *to)
+{
+        struct sl_interpreter *interpreter = &instance->interpreter;
+        uint64_t row_bytes = sl_tensor_bytes(tensor) / (uint64_t)interpreter->rows;
+
+        for (uint32_t k = 0; k < interpreter->n_parts; k++) {
+                uint64_t bytes = row_bytes * (uint64_t)interpreter->parts[k].rows;
+
+                if (bytes)
+                        memcpy(to, interpreter->parts[k].inputs[i], bytes);
+                to += bytes;
+        }
+}
+
+/* Integers may be an index or a size, and the caller could change them meanwhile: they are copied. */
+static void copy_input(struct sl_instance *instance, uint32_t i, const struct sl_live *input, uint8_t *to)
+{
+        if (instance->interpreter.parts)
+                gather_input(instance, i, &input->tensor, to);
+        else if (sl_tensor_bytes(&input->tensor))
+                memcpy(to, input->data, sl_tensor_bytes(&input->tensor));
+}
+
+static bool is_copied(const struct sl_instance *instance, uint32_t i)
+{
+        return instance->interpreter.parts || instance->plan->info->inputs[i].indexes;
+}
+
+/* Return: 0; -ENOMEM. */
+static int own_input(struct sl_instance *instance, uint32_t i, struct sl_live *input)
+{
+        struct sl_live own;
+        int r = sl_live_make(&instance->interpreter.dynamic.pool, &input->tensor, &own);
+
+        if (r < 0)
+                return r;
+        copy_input(instance, i, input, own.data);
+        *input = own;
+        return 0;
+}
+
+/* What a request says the size of lies in slots, for the interpreter. Return: 0; -ENOMEM. */
+static int fill_slots(struct sl_instance *instance, struct sl_executable *program, struct sl_error *error)
+{
+        struct sl_capture *capture = instance->interpreter.capture;
+        struct sl_pool *pool = &instance->interpreter.dynamic.pool;
+        const struct sl_plan *plan = instance->plan;
+
+        for (uint32_t i = 0; i < program->source->n_inputs; i++) {
+                const struct sl_plan_operand *port = &plan->operands[program->source->first_operand + i];
+                struct sl_live input = given_input(instance, i, program->port_inputs[i]);
+
+                if (port->place != SL_PLACE_SLOT)
+                        continue;
+                if (is_copied(instance, i) && own_input(instance, i, &input) < 0)
+                        return sl_pool_explain(pool, plan->info->inputs[i].name, error);
+                if (capture)
+                        sl_capture_input(capture, i, sl_tensor_bytes(&input.tensor));
+                input.value = i + 1;
+                sl_live_drop(pool, &program->slots[port->index]);
+                program->slots[port->index] = input;
+        }
+        return 0;
+}
+
+/* A run of these sizes that has been noted; NULL: there is none, and this one may be noted. */
+static const struct sl_run_replay *begin_replay(struct sl_instance *instance)
+{
+        struct sl_interpreter *interpreter = &instance->interpreter;
+        const struct sl_run_replay *replay;
+
+        if (!instance->replays || !instance->shapes)
+                return NULL;
+        replay = sl_run_replays_find(instance->replays, &interpreter->dynamic.pool, instance->shapes,
+                instance->plan->info->n_inputs, &interpreter->capture);
+        if (interpreter->capture)
+                interpreter->dynamic.recorder = sl_capture_recorder(interpreter->capture);
+        return replay;
+}
+
+/* @parts: of a run of several; else NULL. @is_whole: from its first step to its last at once, and nobody asks what each takes. */
+static void begin_parts(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs,
+        void *const *outputs, struct sl_open_output *open, struct sl_instance_part *parts, uint32_t n_parts, bool is_whole,
+        struct sl_error *error)
 {
         sl_pace_start(&instance->pace, &instance->stop, program->source->work);
         instance->pace.draws.keys = instance->keys;
@@ -413,20 +493,90 @@ static void begin(struct sl_instance *instance, struct sl_executable *program, c
                 instance->kernels, open, error);
         sl_team_room_begin(&instance->room);
         instance->interpreter.room = &instance->room;
+        instance->interpreter.dynamic.pool.grant = instance->grant;
+        instance->interpreter.parts = parts;
+        instance->interpreter.n_parts = n_parts;
+        for (uint32_t i = 0; i < n_parts; i++)
+                instance->interpreter.rows += parts[i].rows;
+        instance->replay = is_whole ? begin_replay(instance) : NULL;
+        if (program->source->n_inputs && !instance->replay)
+                program->verdict = fill_slots(instance, program, error);
+}
+
+static void begin(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs, void *const *outputs,
+        struct sl_open_output *open, struct sl_error *error)
+{
+        begin_parts(instance, program, inputs, outputs, open, NULL, 0, false, error);
 }
 
 /* The run is over with @r. */
 static int end(struct sl_instance *instance, struct sl_executable *program, int r)
 {
-        if (!program->dynamic)
+        if (!program->dynamic && !program->source->n_inputs)
                 return r;
         sl_interpreter_drop_slots(&instance->interpreter, program);
         return r == 0 ? instance->interpreter.too_small : r;
 }
 
+/* Where its refs lead to in this run. */
+static void bind_replay(struct sl_instance *instance, const struct sl_executable *program, uint8_t *arena)
+{
+        const struct sl_run_replay *replay = instance->replay;
+        void **bases = instance->bases;
+
+        bases[SL_REPLAY_KEPT] = (void *)(uintptr_t)replay->kept;
+        bases[SL_REPLAY_ARENA] = arena;
+        for (uint32_t i = 0; i < replay->n_inputs; i++) {
+                const struct sl_live input = given_input(instance, i, program->port_inputs[i]);
+                bool copied = sl_port_is_open(&instance->plan->info->inputs[i]) && is_copied(instance, i);
+
+                bases[SL_REPLAY_INPUT + i] = copied ? arena + replay->inputs[i] : input.data;
+                if (copied)
+                        copy_input(instance, i, &input, arena + replay->inputs[i]);
+        }
+}
+
+static int write_replayed(struct sl_instance *instance, struct sl_executable *program)
+{
+        const struct sl_run_replay *replay = instance->replay;
+        int r = 0;
+
+        for (uint32_t i = 0; i < replay->n_outputs && r == 0; i++) {
+                const struct sl_run_replay_output *output = &replay->outputs[i];
+                struct sl_live live = {.tensor = output->tensor, .data = sl_run_replay_at(instance->bases, &output->ref)};
+
+                r = sl_interpreter_write(&instance->interpreter, program, output->source, output->operand, &live);
+        }
+        return r;
+}
+
+static int run_replay(struct sl_instance *instance, struct sl_executable *program)
+{
+        struct sl_interpreter *interpreter = &instance->interpreter;
+        uint8_t *arena = sl_run_replays_arena(instance->replays, &interpreter->dynamic.pool, instance->replay);
+        int r;
+
+        if (!arena)
+                return sl_pool_explain(&interpreter->dynamic.pool, "run", interpreter->dynamic.error);
+        bind_replay(instance, program, arena);
+        r = sl_run_replay_run(instance->replay, instance->bases, &instance->pace, sl_run_replays_node(instance->replays),
+                &interpreter->failed, interpreter->dynamic.error);
+        if (r < 0 && interpreter->failed && interpreter->failed->name)
+                return sl_error_prefix(
+                        interpreter->dynamic.error, r, "node \"%s\"", sl_plan_step_name(instance->plan, interpreter->failed));
+        return r < 0 ? r : write_replayed(instance, program);
+}
+
 static int run_program(struct sl_instance *instance, struct sl_executable *program)
 {
-        return end(instance, program, sl_executable_run(program, &instance->interpreter));
+        int r;
+
+        if (instance->replay)
+                return end(instance, program, run_replay(instance, program));
+        r = end(instance, program, sl_executable_run(program, &instance->interpreter));
+        if (instance->interpreter.capture)
+                sl_run_replays_end(instance->replays, r == 0);
+        return r;
 }
 
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
@@ -436,7 +586,32 @@ int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const voi
 
         if (!program)
                 return sl_error_set(error, EINVAL, "batch %u is no size of the plan", batch);
-        begin(instance, program, inputs, outputs, open, error);
+        begin_parts(instance, program, inputs, outputs, open, NULL, 0, true, error);
+        return run_program(instance, program);
+}
+
+static bool has_parts(const struct sl_instance *instance)
+{
+        const struct sl_plan_info *info = instance->plan->info;
+        bool all = !instance->fallbacks && instance->shapes;
+
+        for (uint32_t i = 0; i < info->n_inputs && all; i++)
+                all = info->inputs[i].shape.rank && info->inputs[i].shape.dims[0] == SL_DIM_UNKNOWN;
+        for (uint32_t i = 0; i < info->n_outputs && all; i++)
+                all = sl_port_is_open(&info->outputs[i]);
+        return all;
+}
+
+int sl_instance_run_parts(
+        struct sl_instance *instance, uint32_t batch, struct sl_instance_part *parts, uint32_t n, struct sl_error *error)
+{
+        struct sl_executable *program = find_program(instance, batch);
+
+        if (!program || !has_parts(instance))
+                return sl_error_set(error, EINVAL, "not all of its inputs and outputs lead with an open dimension");
+        for (uint32_t i = 0; i < n; i++)
+                parts[i].is_too_small = false;
+        begin_parts(instance, program, parts[0].inputs, parts[0].outputs, parts[0].open, parts, n, true, error);
         return run_program(instance, program);
 }
 
@@ -505,11 +680,12 @@ int sl_instance_run_timed(
         struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns)
 {
         struct sl_executable *program = find_program(instance, batch);
-        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
+        SL_CLEANUP(sl_cleanup_free)
+        struct sl_open_output *open = calloc((size_t)instance->plan->info->n_outputs + 1, sizeof(*open));
         int r;
 
-        if (!program)
-                return -EINVAL;
+        if (!program || !open)
+                return program ? -ENOMEM : -EINVAL;
         begin(instance, program, inputs, outputs, open, NULL);
         memset(ret_step_ns, 0, sl_plan_steps(instance->plan, batch) * sizeof(*ret_step_ns));
         instance->interpreter.step_ns = ret_step_ns;
@@ -524,8 +700,6 @@ static const char *words_of(int status)
                 return "an index in an input is out of range";
         case E2BIG:
                 return "the data make it more work than work_max and dynamic_steps_max allow";
-        case ENOMEM:
-                return "what it makes does not fit dynamic_bytes_max";
         default:
                 return strerrordesc_np(-status);
         }
@@ -534,15 +708,47 @@ static const char *words_of(int status)
 int sl_instance_explain(const struct sl_instance *instance, int status, struct sl_error *error)
 {
         const struct sl_plan_step *step = instance->interpreter.failed;
+        const struct sl_pool *pool = &instance->interpreter.dynamic.pool;
 
         if (error->text[0] || !step)
                 return status;
-        return sl_error_set(error, -status, "node \"%s\" (%s): %s", step->name, sl_op_name(step->op), words_of(status));
+        if (status == -ENOMEM && pool->shortage != SL_POOL_HAS_ALL)
+                return sl_error_prefix(error, sl_pool_explain(pool, sl_op_name(step->op), error), "node \"%s\"",
+                        sl_plan_step_name(instance->plan, step));
+        return sl_error_set(error, -status, "node \"%s\" (%s): %s", sl_plan_step_name(instance->plan, step), sl_op_name(step->op),
+                words_of(status));
 }
 
 void sl_instance_draw(struct sl_instance *instance, const struct sl_draw_key *keys)
 {
         instance->keys = keys;
+}
+
+void sl_instance_give(struct sl_instance *instance, const struct sl_shape *shapes)
+{
+        instance->shapes = shapes;
+}
+
+uint32_t sl_instance_replays(const struct sl_instance *instance)
+{
+        return instance->replays ? sl_run_replays_count(instance->replays) : 0;
+}
+
+void sl_instance_meet(struct sl_instance *instance, bool meets)
+{
+        if (instance->kernels)
+                sl_kernel_cache_meet(instance->kernels, meets);
+}
+
+void sl_instance_be_quick(struct sl_instance *instance)
+{
+        if (instance->kernels)
+                sl_kernel_cache_be_quick(instance->kernels);
+}
+
+void sl_instance_lend(struct sl_instance *instance, struct sl_pool_grant *grant)
+{
+        instance->grant = grant;
 }
 
 void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)

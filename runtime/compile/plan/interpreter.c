@@ -2,6 +2,7 @@
 #include "interpreter.h"
 
 #include "base/error.h"
+#include "capture.h"
 #include "executable.h"
 #include "kernel_cache.h"
 #include "op.h"
@@ -24,8 +25,7 @@ static int contradiction(struct sl_interpreter *interpreter, const struct sl_pla
 
 static int over_memory(struct sl_interpreter *interpreter, const struct sl_plan_step *step)
 {
-        return sl_error_set(interpreter->dynamic.error, ENOMEM, "%s: over the dynamic memory of %llu bytes", sl_op_name(step->op),
-                (unsigned long long)interpreter->dynamic.pool.limit_bytes);
+        return sl_pool_explain(&interpreter->dynamic.pool, sl_op_name(step->op), interpreter->dynamic.error);
 }
 
 static const struct sl_plan_operand *operand_of(
@@ -44,12 +44,14 @@ static struct sl_live read_operand(const struct sl_executable *executable, const
                 return executable->slots[operand->index];
         case SL_PLACE_CONSTANT:
                 live.data = (void *)sl_plan_constant_data(plan, &plan->constants[operand->index]);
+                live.constant = true;
                 return live;
         case SL_PLACE_WORKSPACE:
                 live.data = executable->workspace + operand->offset;
                 return live;
         case SL_PLACE_INPUT:
                 live.data = (void *)executable->port_inputs[operand->index];
+                live.value = operand->index + 1;
                 return live;
         case SL_PLACE_OUTPUT:
                 live.data = executable->port_outputs[operand->index];
@@ -57,6 +59,31 @@ static struct sl_live read_operand(const struct sl_executable *executable, const
         default:
                 return (struct sl_live){0};
         }
+}
+
+/* Each part has its rows, one behind the other. */
+static int write_parts(
+        struct sl_interpreter *interpreter, const struct sl_plan_step *step, uint32_t port, const struct sl_live *live)
+{
+        const struct sl_shape *shape = &live->tensor.shape;
+        uint64_t row_bytes = sl_tensor_bytes(&live->tensor) / (uint64_t)interpreter->rows;
+        const uint8_t *from = live->data;
+
+        if (!shape->rank || shape->dims[0] != interpreter->rows)
+                return contradiction(interpreter, step, "an output of other rows than the inputs");
+        for (uint32_t i = 0; i < interpreter->n_parts; i++) {
+                struct sl_instance_part *part = &interpreter->parts[i];
+                uint64_t bytes = row_bytes * (uint64_t)part->rows;
+
+                part->open[port].shape = *shape;
+                part->open[port].shape.dims[0] = part->rows;
+                if (part->outputs[port] && bytes > part->open[port].capacity_bytes)
+                        part->is_too_small = true;
+                else if (part->outputs[port] && bytes)
+                        memcpy(part->outputs[port], from, bytes);
+                from += bytes;
+        }
+        return 0;
 }
 
 static int write_open(struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_plan_step *step,
@@ -69,8 +96,13 @@ static int write_open(struct sl_interpreter *interpreter, const struct sl_execut
         if (live->tensor.dtype != interpreter->plan->info->outputs[port].dtype ||
                 live->tensor.shape.rank != interpreter->plan->info->outputs[port].shape.rank)
                 return contradiction(interpreter, step, "an output of another type or rank than the model's");
+        if (interpreter->parts)
+                return write_parts(interpreter, step, port, live);
         interpreter->open[port].shape = live->tensor.shape;
-        if (bytes > interpreter->open[port].capacity_bytes)
+        if (!executable->port_outputs[port]) /* nobody wants it */
+                return 0;
+        if (bytes > interpreter->open[port].capacity_bytes &&
+                !(interpreter->open[port].more && interpreter->open[port].more(&interpreter->open[port], bytes)))
                 interpreter->too_small = sl_error_set(interpreter->dynamic.error, EMSGSIZE,
                         "output \"%s\" takes %llu bytes, there is room for %llu", interpreter->plan->info->outputs[port].name,
                         (unsigned long long)bytes, (unsigned long long)interpreter->open[port].capacity_bytes);
@@ -98,10 +130,21 @@ static bool is_open_output(const struct sl_executable *executable, const struct 
                sl_port_is_open(&executable->plan->info->outputs[operand->index]);
 }
 
+static void note_written(struct sl_capture *capture, const struct sl_plan_operand *operand, const struct sl_live *live)
+{
+        if (operand->place == SL_PLACE_OUTPUT)
+                sl_capture_output(capture, operand, live);
+        else if (operand->place == SL_PLACE_WORKSPACE)
+                sl_capture_place(capture, operand->offset, live->value);
+        else if (operand->place != SL_PLACE_NONE)
+                sl_capture_give_up(capture);
+}
+
 static int write_operand(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_plan_step *step,
         const struct sl_plan_operand *operand, struct sl_live *live)
 {
         struct sl_pool *pool = &interpreter->dynamic.pool;
+        int r;
 
         if (operand->place == SL_PLACE_SLOT) {
                 /* What a branch hands on may be somebody else's memory, which ends before the slot does. */
@@ -112,6 +155,17 @@ static int write_operand(struct sl_interpreter *interpreter, struct sl_executabl
                 *live = (struct sl_live){0};
                 return 0;
         }
+        r = sl_dynamic_settle(&interpreter->dynamic, live);
+        if (r < 0)
+                return r;
+        if (interpreter->capture)
+                note_written(interpreter->capture, operand, live);
+        return sl_interpreter_write(interpreter, executable, step, operand, live);
+}
+
+int sl_interpreter_write(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_plan_step *step,
+        const struct sl_plan_operand *operand, struct sl_live *live)
+{
         if (is_open_output(executable, operand))
                 return write_open(interpreter, executable, step, operand->index, live);
         return write_static(interpreter, executable, step, operand, live);
@@ -242,13 +296,48 @@ static int compute(struct sl_interpreter *interpreter, const struct sl_executabl
         return sl_dynamic_run(&interpreter->dynamic, &desc, inputs, outputs);
 }
 
+/* By its number, where the run is noted. */
+static struct sl_live name_operand(const struct sl_capture *capture, const struct sl_plan_operand *operand, struct sl_live live)
+{
+        if (capture && operand->place == SL_PLACE_WORKSPACE)
+                live.value = sl_capture_value(capture, operand->offset);
+        return live;
+}
+
+void sl_interpreter_note(
+        struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_executable_step *step)
+{
+        const struct sl_plan_step *source = step->source;
+        const struct sl_dynamic_kernel kernel = {.backend = step->session->backend, .kernel = step->kernel};
+        struct sl_live lives[SL_NODE_INPUTS_MAX + SL_NODE_OUTPUTS_MAX], *outputs = lives + source->n_inputs;
+        const struct sl_dynamic_recorder *recorder = interpreter->dynamic.recorder;
+        struct sl_node_desc node;
+
+        describe(interpreter, source, &node);
+        for (uint32_t i = 0; i < source->n_inputs + source->n_outputs; i++) {
+                const struct sl_plan_operand *operand = operand_of(interpreter, source, i);
+
+                lives[i] = name_operand(interpreter->capture, operand, read_operand(executable, operand));
+                if (i < source->n_inputs)
+                        node.inputs[i] = lives[i].tensor;
+        }
+        sl_capture_step(interpreter->capture, source);
+        recorder->launched(recorder->context, &(struct sl_dynamic_launch){.node = &node,
+                                                      .kernel = &kernel,
+                                                      .inputs = lives,
+                                                      .outputs = outputs,
+                                                      .scratch_bytes = source->scratch_bytes});
+        for (uint32_t i = 0; i < source->n_outputs; i++)
+                note_written(interpreter->capture, operand_of(interpreter, source, source->n_inputs + i), &outputs[i]);
+}
+
 static int read_inputs(struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_plan_step *step,
         struct sl_live *inputs)
 {
         for (uint32_t i = 0; i < step->n_inputs; i++) {
                 const struct sl_plan_operand *operand = operand_of(interpreter, step, i);
 
-                inputs[i] = read_operand(executable, operand);
+                inputs[i] = name_operand(interpreter->capture, operand, read_operand(executable, operand));
                 if (operand->place != SL_PLACE_NONE && inputs[i].tensor.dtype == SL_DTYPE_NONE)
                         return contradiction(interpreter, step, "it reads what nothing has made");
         }
@@ -272,6 +361,8 @@ static int run_open(struct sl_interpreter *interpreter, struct sl_executable *ex
         const struct sl_plan_step *source = step->source;
         int r = read_inputs(interpreter, executable, source, inputs);
 
+        if (interpreter->capture)
+                sl_capture_step(interpreter->capture, source);
         if (r == 0)
                 r = compute(interpreter, step, inputs, outputs);
         for (uint32_t i = 0; i < source->n_outputs && r == 0; i++)
@@ -289,8 +380,9 @@ int sl_interpreter_step(struct sl_interpreter *interpreter, struct sl_executable
         bool settled = step->rounds && step->rounds->settled;
         int r = settled ? sl_rounds_run(interpreter, step) : run_open(interpreter, executable, step);
 
-        return r < 0 && step->source->name[0] ? sl_error_prefix(interpreter->dynamic.error, r, "node \"%s\"", step->source->name)
-                                              : r;
+        return r < 0 && step->source->name ? sl_error_prefix(interpreter->dynamic.error, r, "node \"%s\"",
+                                                     sl_plan_step_name(interpreter->plan, step->source))
+                                           : r;
 }
 
 void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_plan *plan, const struct sl_plan_program *program,
@@ -307,14 +399,17 @@ void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_pl
                         .pace = pace,
                         .error = error,
                         .find = kernels ? sl_kernel_cache_find : NULL,
-                        .find_context = kernels}};
+                        .find_context = kernels,
+                        .layouts = kernels && program->n_inputs}};
+        if (kernels)
+                sl_kernel_cache_begin(kernels, &interpreter->dynamic.pool);
 }
 
 int sl_interpreter_make_slots(
         struct sl_interpreter *interpreter, const struct sl_plan_step *step, struct sl_executable *body, struct sl_live *ret_memory)
 {
-        const struct sl_tensor bytes = {.dtype = SL_DTYPE_U8,
-                .shape = {.rank = 1, .dims = {(int64_t)(body->source->n_slots * sizeof(*body->slots))}}};
+        const struct sl_tensor bytes = {
+                .dtype = SL_DTYPE_U8, .shape = {.rank = 1, .dims = {(int64_t)(body->source->n_slots * sizeof(*body->slots))}}};
 
         if (sl_live_make(&interpreter->dynamic.pool, &bytes, ret_memory) < 0)
                 return over_memory(interpreter, step);

@@ -11,8 +11,10 @@
 #include "plan_map.h"
 #include "ref/dynamic.h"
 
+struct sl_capture;
 struct sl_executable;
 struct sl_executable_step;
+struct sl_instance_part;
 struct sl_kernel_cache;
 struct sl_open_output;
 struct sl_pace;
@@ -24,8 +26,12 @@ struct sl_interpreter {
         struct sl_dynamic dynamic;
         struct sl_sessions *sessions;
         struct sl_pace *pace;
-        const struct sl_team_room *room;   /* of steps that are cut */
-        struct sl_open_output *open;       /* NULL: no output is open */
+        const struct sl_team_room *room; /* of steps that are cut */
+        struct sl_capture *capture;      /* notes the run; NULL */
+        struct sl_open_output *open;     /* NULL: no output is open */
+        struct sl_instance_part *parts;  /* of the run, whose outputs are cut by rows; NULL: it has none */
+        uint32_t n_parts;
+        int64_t rows;                      /* of all of them */
         int too_small;                     /* -EMSGSIZE: an open output did not fit */
         uint64_t *step_ns;                 /* of the run: what each step took, by its number; NULL: nobody asks */
         const struct sl_plan_step *failed; /* of the run: the innermost step that ended it; NULL: none */
@@ -43,9 +49,17 @@ void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_pl
 int sl_interpreter_step(
         struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_executable_step *step);
 
+/* For the capture of the run: @step, which is not dynamic, has run. */
+void sl_interpreter_note(
+        struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_executable_step *step);
+
+/* Writes @live, PLAIN, which @step has made, to @operand, an output of the plan. Return: 0; -EIO the plan contradicts itself. */
+int sl_interpreter_write(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_plan_step *step,
+        const struct sl_plan_operand *operand, struct sl_live *live);
+
 /* The slots of a body, empty, for one round of @step. Return: 0; -ENOMEM. */
-int sl_interpreter_make_slots(
-        struct sl_interpreter *interpreter, const struct sl_plan_step *step, struct sl_executable *body, struct sl_live *ret_memory);
+int sl_interpreter_make_slots(struct sl_interpreter *interpreter, const struct sl_plan_step *step, struct sl_executable *body,
+        struct sl_live *ret_memory);
 void sl_interpreter_end_slots(struct sl_interpreter *interpreter, struct sl_executable *body, struct sl_live *memory);
 
 /* Ends what the slots of @executable hold: after the last step of a run, or after one that failed. */

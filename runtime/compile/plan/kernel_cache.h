@@ -2,8 +2,11 @@
 /*
  * Kernels of `cpu` for nodes whose shapes are known only while a model runs. A node that is much work gets a kernel when it comes
  * with the same shapes and attributes for the second time, so that shapes that never return cost no compilation; what is little
- * work, and what `cpu` does not take, is left to `ref`. The kernel used longest ago goes when there are too many. Weights stay
- * plain: they are packed where shapes are known before. One thread, that of the instance.
+ * work, and what `cpu` does not take, is left to `ref`. The kernel used longest ago goes when there are too many.
+ *
+ * An eager cache is that of a plan of any size, of which a run may be a whole network, of sizes that never come again. A node gets
+ * a kernel when `ref` has taken as long for it as a kernel takes to compile. Constant weights are packed (packed_weights.h), for
+ * own loops where there are some, which are made in microseconds; elsewhere weights stay plain. One thread, that of the instance.
  */
 #pragma once
 
@@ -13,15 +16,42 @@
 
 struct sl_backend;
 struct sl_kernel_cache;
+struct sl_plan;
+struct sl_pool;
 
-#define SL_KERNEL_CACHE_MAX 256 /* nodes with their shapes; those without a kernel count too */
+#define SL_KERNEL_CACHE_MAX       256 /* nodes with their shapes; those without a kernel count too */
+#define SL_KERNEL_CACHE_EAGER_MAX 1024
 
 /* Return: 0, -ENOMEM. */
-int sl_kernel_cache_new(const struct sl_backend *backend, struct sl_kernel_cache **ret_cache);
+int sl_kernel_cache_new(const struct sl_backend *backend, bool eager, struct sl_kernel_cache **ret_cache);
 struct sl_kernel_cache *sl_kernel_cache_free(struct sl_kernel_cache *cache);
 
-/* A sl_dynamic_find_fn; @context is the cache. */
-bool sl_kernel_cache_find(void *context, const struct sl_node_desc *node, uint64_t work, struct sl_dynamic_kernel *ret_kernel);
+/* Of an eager one: sl_packed_weights_share(). */
+void sl_kernel_cache_share(struct sl_kernel_cache *cache, const struct sl_plan *base);
 
-/* How many kernels there are, for tests. */
+/* What a kernel may take to be made in a cache that makes quick ones alone: less than a node that is worth one takes. */
+#define SL_KERNEL_CACHE_QUICK_NS 20000
+
+/* As long as @meets it makes a kernel of each node that comes, so that it knows what those of its operator cost. Of an eager one.
+ */
+void sl_kernel_cache_meet(struct sl_kernel_cache *cache, bool meets);
+
+/*
+ * From now on it makes kernels of those operators only of which it has made some, none of them in longer than that: who runs has no
+ * time to wait for others.
+ */
+void sl_kernel_cache_be_quick(struct sl_kernel_cache *cache);
+
+/* Before the first node of a run. @pool: that of the run, which has nothing in use yet. */
+void sl_kernel_cache_begin(struct sl_kernel_cache *cache, struct sl_pool *pool);
+
+/* A sl_dynamic_find_fn; @context is the cache. */
+bool sl_kernel_cache_find(void *context, const struct sl_dynamic_wish *wish, struct sl_dynamic_kernel *ret_kernel);
+
+/* Of what was found (sl_dynamic_kernel): it stays until it is dropped, whatever becomes of the cache. NULL may be dropped. */
+void sl_kept_kernel_hold(struct sl_kept_kernel *kept);
+void sl_kept_kernel_drop(struct sl_kept_kernel *kept);
+
+/* How many kernels there are, and what is packed, for tests. */
 uint32_t sl_kernel_cache_count(const struct sl_kernel_cache *cache);
+uint64_t sl_kernel_cache_packed_bytes(const struct sl_kernel_cache *cache);

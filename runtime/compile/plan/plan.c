@@ -97,7 +97,7 @@ static int open_plan(int fd, const struct beside *beside, struct sl_plan **ret_p
         if (!plan)
                 return sl_error_set(error, ENOMEM, "plan: no memory for %zu bytes", sizeof(*plan));
         if (beside->base && (beside->base->base || beside->base->n_members))
-                return sl_error_set(error, EINVAL, "plan: a derived plan is nobody's base");
+                return sl_error_set(error, EINVAL, "plan: a derived or merged plan cannot be a base");
         atomic_init(&plan->holders, 1);
         plan->fd = -1;
         plan->intact = beside->intact;

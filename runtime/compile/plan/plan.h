@@ -18,9 +18,10 @@
 struct sl_error;
 struct sl_plan;
 struct sl_instance;
-struct sl_choice;
+struct sl_step_choice;
 struct sl_device;
 struct sl_draw_key;
+struct sl_pool_grant;
 struct sl_residence;
 struct sl_stop;
 struct sl_team;
@@ -99,7 +100,7 @@ struct sl_step_info {
         uint32_t depth;     /* of that body; 0: it is in none */
         const char *operator_name, *backend;
         const char *algorithm; /* "direct", "winograd-4"; the library, of a backend of several; "" where there is no choice */
-        const struct sl_choice *choice;
+        const struct sl_step_choice *choice;
         uint64_t multiply_adds;
         uint64_t bytes;        /* read and written, each operand once; constants as they are stored */
         uint64_t weight_bytes; /* of them those of constants */
@@ -208,6 +209,28 @@ void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)
 void sl_instance_draw(struct sl_instance *instance, const struct sl_draw_key *keys);
 
 /*
+ * Of a plan of any size (plan_info.h): the shapes of the inputs of the runs that follow, [n_inputs], of the ports' ranks and known
+ * dimensions; they live until the next call. NULL, as at first: 1 stands where a request says the size.
+ */
+void sl_instance_give(struct sl_instance *instance, const struct sl_shape *shapes);
+
+/* For how many sizes its runs are replayed (run_replays.h), for tests. */
+uint32_t sl_instance_replays(const struct sl_instance *instance);
+
+/* As long as @meets each node gets a kernel when it first comes, so that it is known what those cost. Between runs. */
+void sl_instance_meet(struct sl_instance *instance, bool meets);
+
+/* No run waits from now on for a kernel that is not quickly made, as far as earlier runs have shown (kernel_cache.h). Between runs.
+ */
+void sl_instance_be_quick(struct sl_instance *instance);
+
+/*
+ * From now on what data-dependent steps take is taken out of @grant (ref/live.h), whose lender is asked where that is not enough;
+ * dynamic_bytes_max stays the bound of one run. The grant lives as long as the instance. NULL, as at first: nobody is asked.
+ */
+void sl_instance_lend(struct sl_instance *instance, struct sl_pool_grant *grant);
+
+/*
  * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in
  * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
  * An input that may be left out (plan_info.h, fallback) may be NULL. Never waits, and never allocates but for data-dependent steps.
@@ -239,6 +262,10 @@ int sl_instance_launch(struct sl_instance *instance, uint32_t batch, const void 
 struct sl_open_output {
         uint64_t capacity_bytes;
         struct sl_shape shape;
+        /* Asked for @bytes when they are more than that. True: there are as many, and the capacity says so. NULL: nobody is asked.
+         */
+        bool (*more)(struct sl_open_output *open, uint64_t bytes);
+        void *context; /* of who answers */
 };
 
 /*
@@ -252,11 +279,28 @@ int sl_instance_explain(const struct sl_instance *instance, int status, struct s
  * The same for a plan with open outputs: @open has an entry for each output, of which those of open ones are read and filled. What
  * is data-dependent lies in memory that is taken as it is needed, at most dynamic_bytes_max of the plan's options; it gives all
  * back. Return: as sl_instance_run(); -EMSGSIZE a capacity is too small: all open shapes are known, nothing is written beyond it;
- * -ENOMEM over dynamic_bytes_max; -E2BIG over dynamic_steps_max or work_max. The text says which operator, and the limit; NULL is
- * fine.
+ * -ENOMEM over dynamic_bytes_max, or more than is granted; -E2BIG over dynamic_steps_max or work_max. The text says which operator,
+ * and the limit; NULL is fine.
  */
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error);
+
+/* One of several requests to a plan of any size that are computed together. */
+struct sl_instance_part {
+        int64_t rows; /* that it has of the leading dimension of all inputs and outputs; 1 or more */
+        const void *const *inputs;
+        void *const *outputs;        /* NULL: nobody wants that one */
+        struct sl_open_output *open; /* as of sl_instance_run_open(), of this part */
+        bool is_too_small;           /* of a run that returned 0: a capacity of it is; nothing is written there */
+};
+
+/*
+ * sl_instance_run_open() of all parts at once, whose inputs differ in nothing but their rows. sl_instance_give() has said the
+ * shapes with the rows of all together, which sum up to them. Inputs are copied first. Return: the same, but -EMSGSIZE; -EINVAL not
+ * all ports are open; -EIO an output has other rows than the inputs: its samples are not computed apart from each other.
+ */
+int sl_instance_run_parts(
+        struct sl_instance *instance, uint32_t batch, struct sl_instance_part *parts, uint32_t n, struct sl_error *error);
 
 /* As sl_instance_run(), without writing outputs that are open, with the time that each of the sl_plan_steps() took, for profiles:
  * one in a body in all rounds together, one with bodies without them. It allocates nothing either. */

@@ -5,17 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-int sl_plan_info_init(struct sl_plan_info *ret_info, uint32_t n_inputs, uint32_t n_outputs)
+int sl_plan_info_init(struct sl_plan_info *ret_info, uint32_t n_inputs, uint32_t n_optionals, uint32_t n_outputs)
 {
-        struct sl_port *ports = calloc((size_t)n_inputs + n_outputs + 1, sizeof(*ports));
+        struct sl_port *ports = calloc((size_t)n_inputs + n_optionals + n_outputs + 1, sizeof(*ports));
 
         if (!ports)
                 return -ENOMEM;
         *ret_info = (struct sl_plan_info){
                 .n_inputs = n_inputs,
+                .n_optionals = n_optionals,
                 .n_outputs = n_outputs,
                 .inputs = ports,
-                .outputs = ports + n_inputs,
+                .outputs = ports + n_inputs + n_optionals,
         };
         return 0;
 }
@@ -43,12 +44,16 @@ static int set_names(const struct sl_plan_info *from, struct sl_plan_info *info)
 {
         int r = sl_plan_info_set(&info->name, from->name);
 
-        for (uint32_t i = 0; i < info->n_inputs + info->n_outputs && r == 0; i++) {
-                const struct sl_port *port = i < info->n_inputs ? &from->inputs[i] : &from->outputs[i - info->n_inputs];
+        uint32_t n_inputs = info->n_inputs + info->n_optionals;
+
+        for (uint32_t i = 0; i < sl_plan_info_ports(info) && r == 0; i++) {
+                const struct sl_port *port = i < n_inputs ? &from->inputs[i] : &from->outputs[i - n_inputs];
 
                 info->inputs[i] = *port;
-                info->inputs[i].name = NULL;
+                info->inputs[i].name = info->inputs[i].labels = NULL;
                 r = sl_plan_info_set(&info->inputs[i].name, port->name);
+                if (r == 0)
+                        r = sl_plan_info_set(&info->inputs[i].labels, port->labels ? port->labels : "");
         }
         for (uint32_t i = 0; i < from->n_symbols && r == 0; i++)
                 r = sl_plan_info_add_symbol(info, from->symbols[i]);
@@ -58,7 +63,7 @@ static int set_names(const struct sl_plan_info *from, struct sl_plan_info *info)
 int sl_plan_info_copy(const struct sl_plan_info *from, struct sl_plan_info *ret_info)
 {
         struct sl_plan_info own, info = *from;
-        int r = sl_plan_info_init(&own, from->n_inputs, from->n_outputs);
+        int r = sl_plan_info_init(&own, from->n_inputs, from->n_optionals, from->n_outputs);
 
         if (r < 0)
                 return r;
@@ -85,8 +90,10 @@ void sl_plan_info_drop_symbols(struct sl_plan_info *info)
 
 void sl_plan_info_deinit(struct sl_plan_info *info)
 {
-        for (uint32_t i = 0; info->inputs && i < info->n_inputs + info->n_outputs; i++)
+        for (uint32_t i = 0; info->inputs && i < sl_plan_info_ports(info); i++) {
                 free((char *)info->inputs[i].name);
+                free((char *)info->inputs[i].labels);
+        }
         sl_plan_info_drop_symbols(info);
         free((char *)info->name);
         free(info->inputs);

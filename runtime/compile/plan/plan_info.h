@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SL_PLAN_PORTS_MAX   256 /* inputs, and outputs, of a model */
+#define SL_PLAN_PORTS_MAX   1024 /* inputs and outputs of a model together; of a merged plan each */
 #define SL_PLAN_LANES_MAX   64
 #define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
 #define SL_PORT_NO_BATCH    0xff
@@ -22,6 +22,7 @@
 /* An input or an output of the model. */
 struct sl_port {
         const char *name;             /* of any length */
+        const char *labels;           /* base/labels.h: words of its elements, or of its last dimension; NULL or "": none */
         uint32_t dtype;               /* enum sl_dtype */
         uint32_t batch_axis;          /* 0, or SL_PORT_NO_BATCH when the tensor has none */
         uint32_t indexes;             /* an indexing kernel consumes this input: copy it out of client memory first */
@@ -35,15 +36,16 @@ struct sl_port {
 /*
  * What the model takes and gives. A model with open dimensions beside the batch has a *signature* first: a plan with symbols and
  * without batches, which cannot be run. `batchable` is false, and no port has a batch axis, when the file fixes the batch, when any
- * port does not lead with it, or when the samples are not computed apart from each other: such a request is one segment, run whole
- * at the one size of the ladder, 1. If the leading dimension is open nevertheless, it is a symbol like any other: the plan has
- * both, symbols and that one size, and its ports have the sizes at which it runs.
+ * port but an input with a fallback does not lead with it, or when the samples are not computed apart from each other: such a
+ * request is one segment, run whole at the one size of the ladder, 1. If the leading dimension is open nevertheless, it is a symbol
+ * like any other: the plan has both, symbols and that one size, and its ports have the sizes at which it runs.
  */
 struct sl_plan_info {
         const char *name; /* of the graph in the file */
         char backend[16];
         uint32_t n_inputs, n_outputs, n_batches, batchable;
-        struct sl_port *inputs, *outputs;              /* [n_inputs], [n_outputs] */
+        uint32_t n_optionals;                          /* inputs that this plan has as constants, and another could take */
+        struct sl_port *inputs, *outputs;              /* [n_inputs], then those; [n_outputs] */
         uint32_t batches[SL_PLAN_BATCHES_MAX];         /* ascending; the first is 1 if batchable */
         uint64_t weights_bytes;                        /* in the file */
         uint64_t shared_bytes;                         /* in its base */
@@ -67,12 +69,23 @@ struct sl_plan_info {
  * Room for so many ports, all zero; no name is set yet. Texts are copied when they are set, in place of what was there. Who inits
  * deinits; zeros may be deinited, too. Return: 0; -ENOMEM.
  */
-int sl_plan_info_init(struct sl_plan_info *ret_info, uint32_t n_inputs, uint32_t n_outputs);
+int sl_plan_info_init(struct sl_plan_info *ret_info, uint32_t n_inputs, uint32_t n_optionals, uint32_t n_outputs);
 int sl_plan_info_set(const char **text, const char *value);
 int sl_plan_info_add_symbol(struct sl_plan_info *info, const char *name);
 int sl_plan_info_copy(const struct sl_plan_info *from, struct sl_plan_info *ret_info);
 void sl_plan_info_drop_symbols(struct sl_plan_info *info);
 void sl_plan_info_deinit(struct sl_plan_info *info);
+
+static inline uint32_t sl_plan_info_ports(const struct sl_plan_info *info)
+{
+        return info->n_inputs + info->n_optionals + info->n_outputs;
+}
+
+/* Requests do not share a batch: each brings inputs that are the same for all of its samples. */
+static inline bool sl_plan_info_is_alone(const struct sl_plan_info *info)
+{
+        return info->batchable && info->n_inputs && info->inputs[info->n_inputs - 1].fallback;
+}
 
 /* An output of a plan that can be run whose shape is data-dependent: see sl_instance_run_open(). */
 static inline bool sl_port_is_open(const struct sl_port *port)

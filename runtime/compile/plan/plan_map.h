@@ -37,6 +37,7 @@ struct sl_plan {
         const struct sl_plan_backend *backends;
         const struct sl_plan_program *programs;
         const struct sl_plan_step *steps;
+        const char *names; /* where texts begin */
         const struct sl_plan_operand *operands;
         const struct sl_attr *attrs;
         const struct sl_plan_constant *constants;
@@ -52,6 +53,12 @@ struct sl_plan {
  * checks every index, offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
  */
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error);
+
+/* Of the node that it computes; "": it has none. */
+static inline const char *sl_plan_step_name(const struct sl_plan *plan, const struct sl_plan_step *step)
+{
+        return plan->names + step->name;
+}
 
 /* The bytes of a constant, wherever they lie. */
 static inline const uint8_t *sl_plan_constant_data(const struct sl_plan *plan, const struct sl_plan_constant *constant)

@@ -111,8 +111,8 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
                 return -EINVAL;
         source = found.step;
         if (source->dynamic) {
-                *ret_info = (struct sl_step_info){.name = source->name,
-                        .around = found.around ? found.around->name : "",
+                *ret_info = (struct sl_step_info){.name = sl_plan_step_name(plan, source),
+                        .around = found.around ? sl_plan_step_name(plan, found.around) : "",
                         .depth = found.depth,
                         .operator_name = sl_op_name(source->op),
                         .backend = "dynamic",
@@ -124,8 +124,8 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
         if (r < 0)
                 return r;
         *ret_info = (struct sl_step_info){
-                .name = source->name,
-                .around = found.around ? found.around->name : "",
+                .name = sl_plan_step_name(plan, source),
+                .around = found.around ? sl_plan_step_name(plan, found.around) : "",
                 .depth = found.depth,
                 .operator_name = sl_op_name(source->op),
                 .backend = plan->backends[source->backend].name,

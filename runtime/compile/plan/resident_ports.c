@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 static uint64_t port_bytes(const struct sl_port *port, uint32_t batch)
 {
@@ -28,6 +29,13 @@ static int allocate_ports(const struct sl_plan_session *session, uint32_t n_port
         return r;
 }
 
+static void release_ports(const struct sl_plan_session *session, uint32_t n_ports, void **memory)
+{
+        for (uint32_t i = 0; i < n_ports; i++)
+                session->backend->runner->memory->release(session->session, memory[i]);
+        free(memory);
+}
+
 int sl_resident_ports_init(struct sl_resident_ports *ports, struct sl_plan_session *session, const struct sl_plan_info *info,
         uint32_t batch_max, struct sl_error *error)
 {
@@ -35,18 +43,20 @@ int sl_resident_ports_init(struct sl_resident_ports *ports, struct sl_plan_sessi
 
         ports->session = session;
         ports->info = info;
+        ports->inputs = calloc((size_t)info->n_inputs + 1, sizeof(*ports->inputs));
+        ports->outputs = calloc((size_t)info->n_outputs + 1, sizeof(*ports->outputs));
+        if (!ports->inputs || !ports->outputs)
+                return sl_error_set(error, ENOMEM, "no memory for %u inputs and %u outputs", info->n_inputs, info->n_outputs);
         r = allocate_ports(session, info->n_inputs, info->inputs, batch_max, ports->inputs, error);
         return r == 0 ? allocate_ports(session, info->n_outputs, info->outputs, batch_max, ports->outputs, error) : r;
 }
 
 void sl_resident_ports_deinit(struct sl_resident_ports *ports)
 {
-        for (uint32_t i = 0; i < SL_PLAN_PORTS_MAX && ports->session; i++) {
-                const struct sl_device_memory *memory = ports->session->backend->runner->memory;
-
-                memory->release(ports->session->session, ports->inputs[i]);
-                memory->release(ports->session->session, ports->outputs[i]);
-        }
+        if (ports->inputs)
+                release_ports(ports->session, ports->info->n_inputs, ports->inputs);
+        if (ports->outputs)
+                release_ports(ports->session, ports->info->n_outputs, ports->outputs);
         *ports = (struct sl_resident_ports){.session = NULL};
 }
 

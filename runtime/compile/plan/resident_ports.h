@@ -15,7 +15,7 @@ struct sl_error;
 struct sl_resident_ports {
         struct sl_plan_session *session; /* NULL: nothing is copied */
         const struct sl_plan_info *info;
-        void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
+        void **inputs, **outputs;  /* NULL without a session */
         void *const *host_outputs; /* of the run */
         uint32_t batch;
 };

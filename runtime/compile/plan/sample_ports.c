@@ -13,9 +13,10 @@ static struct sl_tensor tensor_of(const struct sl_port *port, uint32_t batch)
 
         if (port->batch_axis == 0)
                 tensor.shape.dims[0] = batch;
-        /* What is data-dependent is not written while runs are timed. */
-        if (sl_port_is_open(port))
-                tensor.shape = (struct sl_shape){0};
+        /* An output that is data-dependent is not written while runs are timed; an input is 1 where a request says its size. */
+        for (uint32_t i = 0; i < tensor.shape.rank; i++)
+                if (tensor.shape.dims[i] == SL_DIM_UNKNOWN)
+                        tensor.shape.dims[i] = 1;
         return tensor;
 }
 
@@ -46,7 +47,13 @@ int sl_sample_ports_init(struct sl_sample_ports *ports, const struct sl_plan_inf
 {
         uint64_t state = 1;
 
-        *ports = (struct sl_sample_ports){0};
+        *ports = (struct sl_sample_ports){.n_inputs = info->n_inputs,
+                .n_outputs = info->n_outputs,
+                .inputs = calloc((size_t)info->n_inputs + 1, sizeof(*ports->inputs)),
+                .outputs = calloc((size_t)info->n_outputs + 1, sizeof(*ports->outputs)),
+                .open = calloc((size_t)info->n_outputs + 1, sizeof(*ports->open))};
+        if (!ports->inputs || !ports->outputs || !ports->open)
+                return -ENOMEM;
         for (uint32_t i = 0; i < info->n_inputs; i++) {
                 ports->inputs[i] = port_new(&info->inputs[i], batch, &state);
                 if (!ports->inputs[i])
@@ -79,17 +86,22 @@ uint64_t sl_sample_ports_bytes(const struct sl_plan_info *info, uint32_t batch)
 
 void sl_sample_ports_deinit(struct sl_sample_ports *ports)
 {
-        for (uint32_t i = 0; i < SL_PLAN_PORTS_MAX; i++) {
+        for (uint32_t i = 0; i < ports->n_inputs && ports->inputs; i++)
                 free(ports->inputs[i]);
+        for (uint32_t i = 0; i < ports->n_outputs && ports->outputs; i++)
                 free(ports->outputs[i]);
-        }
+        free(ports->inputs);
+        free(ports->outputs);
+        free(ports->open);
+        *ports = (struct sl_sample_ports){0};
 }
 
 int sl_sample_ports_run(const struct sl_sample_ports *ports, struct sl_instance *instance, uint32_t batch)
 {
-        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
-        int r = sl_instance_run_open(
-                instance, batch, (const void *const *)ports->inputs, (void *const *)ports->outputs, open, NULL);
+        int r;
 
+        memset(ports->open, 0, ports->n_outputs * sizeof(*ports->open));
+        r = sl_instance_run_open(
+                instance, batch, (const void *const *)ports->inputs, (void *const *)ports->outputs, ports->open, NULL);
         return r == -EMSGSIZE ? 0 : r; /* open outputs have no room: all is computed but not written */
 }

@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 struct sl_sample_ports {
-        void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
+        uint32_t n_inputs, n_outputs;
+        void **inputs, **outputs;
+        struct sl_open_output *open; /* [outputs] */
 };
 
 /* Return: 0, -ENOMEM; deinit it in either case. */

@@ -59,7 +59,7 @@ struct tuner {
         const struct sl_tuning *tuning;
         const struct sl_program *programs;
         uint32_t n_programs;
-        struct sl_choice *choices; /* of each node of the source */
+        struct sl_step_choice *choices; /* of each node of the source */
         struct candidates *candidates;
         uint32_t n_choices;
         uint32_t *nodes;  /* of program p: the node that stands for source node i, at p * n_choices + i */
@@ -186,7 +186,7 @@ static void list_candidates(struct tuner *tuner, uint32_t origin, struct candida
         follow_base(tuner, origin, candidates);
 }
 
-static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, uint32_t algorithm, double error)
+static void pass_over(struct sl_step_choice *choice, enum sl_choice_reason reason, uint32_t algorithm, double error)
 {
         if (choice->passed_over != SL_ALGORITHM_AUTO)
                 return;
@@ -196,7 +196,7 @@ static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, ui
 }
 
 /* The options rule it out, which is noted. */
-static bool is_ruled_out(const struct tuner *tuner, const struct candidate *candidate, struct sl_choice *choice)
+static bool is_ruled_out(const struct tuner *tuner, const struct candidate *candidate, struct sl_step_choice *choice)
 {
         bool out = sl_algorithm_is_approximate(candidate->algorithm) && !tuner->tuning->options->winograd;
 
@@ -206,7 +206,7 @@ static bool is_ruled_out(const struct tuner *tuner, const struct candidate *cand
 }
 
 /* Its error, which is known by now, is too large, which is noted. */
-static bool is_inexact(const struct tuner *tuner, const struct candidate *candidate, struct sl_choice *choice)
+static bool is_inexact(const struct tuner *tuner, const struct candidate *candidate, struct sl_step_choice *choice)
 {
         bool inexact = sl_algorithm_is_approximate(candidate->algorithm) &&
                        !(candidate->error <= tuner->tuning->options->max_relative_error);
@@ -246,7 +246,7 @@ static int sample_error(struct tuner *tuner, uint32_t origin, struct candidate *
 static int guess_algorithm(struct tuner *tuner, uint32_t origin)
 {
         struct candidates *candidates = &tuner->candidates[origin];
-        struct sl_choice *choice = &tuner->choices[origin];
+        struct sl_step_choice *choice = &tuner->choices[origin];
 
         for (uint32_t i = 0; i < candidates->n; i++) {
                 struct candidate *candidate = &candidates->list[i];
@@ -296,7 +296,7 @@ static int measure_error(
 static int check_candidates(struct tuner *tuner, uint32_t origin, const struct sl_reference_node *reference)
 {
         struct candidates *candidates = &tuner->candidates[origin];
-        struct sl_choice *choice = &tuner->choices[origin];
+        struct sl_step_choice *choice = &tuner->choices[origin];
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < candidates->n; i++) {
@@ -465,7 +465,7 @@ static int time_all(struct tuner *tuner)
 }
 
 /* Another than the first guess must be clearly faster: what is not better stays as it would be without a clock. */
-static void take_fastest(const struct candidates *candidates, struct sl_choice *choice)
+static void take_fastest(const struct candidates *candidates, struct sl_step_choice *choice)
 {
         const struct candidate *list = candidates->list, *best = &list[0];
         double margin = candidates->n_sizes * log1p(MARGIN * (1 + (double)MARGIN_RUNS / candidates->n_runs));
@@ -541,7 +541,7 @@ static int choose(struct tuner *tuner)
         if (tuner->tuning->options->tune != SL_TUNE_OFF)
                 r = run_reference(tuner);
         for (uint32_t i = 0; i < tuner->n_choices && r >= 0; i++) {
-                struct sl_choice *choice = &tuner->choices[i];
+                struct sl_step_choice *choice = &tuner->choices[i];
 
                 if (tuner->candidates[i].n_sizes)
                         take_fastest(&tuner->candidates[i], choice);
@@ -553,7 +553,7 @@ static int choose(struct tuner *tuner)
         return r < 0 ? r : 0;
 }
 
-int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_step_choice *choices,
         uint32_t n_choices, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct tuner *tuner = calloc(1, sizeof(*tuner));

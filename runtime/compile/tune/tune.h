@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "choice.h"
+#include "step_choice.h"
 #include "timed_runs.h"
 
 #include <stdint.h>
@@ -36,5 +36,5 @@ struct sl_tuning {
  * Sets the ALGORITHM of nodes of the programs' placements (smallest batch first) and fills @choices, one for each node of the
  * source graph. Return: 0; -ENOMEM.
  */
-int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_step_choice *choices,
         uint32_t n_choices, struct sl_error *error);

@@ -9,7 +9,7 @@
 
 struct sl_attend {
         uint32_t queries, keys, values; /* [batch, heads, rows, length]; keys and values may have other rows */
-        uint32_t mask;                  /* float, added to the scores: broadcasts to [batch, heads, rows, keys]; SL_VALUE_NONE: none */
+        uint32_t mask; /* float, added to the scores: broadcasts to [batch, heads, rows, keys]; SL_VALUE_NONE: none */
         int64_t heads;
         double scale;  /* 0: one over the square root of the length of a query */
         double filter; /* what a key that is masked out adds to its score */

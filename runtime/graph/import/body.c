@@ -19,7 +19,7 @@
 /* Imports of nodes in all rounds of all bodies, for each node that a file may have. */
 #define IMPORTS_PER_NODE 8
 
-static uint32_t capture(struct sl_importer *im, uint32_t outer_value)
+uint32_t sl_import_capture(struct sl_importer *im, uint32_t outer_value)
 {
         const struct sl_value *outer = &im->outer->graph->values[outer_value];
         uint32_t value = SL_VALUE_NONE;
@@ -27,7 +27,7 @@ static uint32_t capture(struct sl_importer *im, uint32_t outer_value)
         for (uint32_t i = 0; i < im->captures->n; i++)
                 if (im->captures->items[i].outer == outer_value)
                         return im->captures->items[i].value;
-        if (im->graph->n_values >= im->limits->values)
+        if (im->graph->n_values >= im->limits->values || sl_vocabulary_of(im->outer, outer_value))
                 return SL_VALUE_NONE;
         if (outer->kind == SL_VALUE_CONSTANT) {
                 const struct sl_value constant = *outer;
@@ -60,7 +60,7 @@ uint32_t sl_import_find(struct sl_importer *im, const char *name)
         value = im->outer ? sl_import_find(im->outer, name) : SL_VALUE_NONE;
         if (value == SL_VALUE_NONE || im->graph == im->outer->graph)
                 return value;
-        return capture(im, value);
+        return sl_import_capture(im, value);
 }
 
 int sl_import_formals(struct sl_importer *im)
@@ -73,7 +73,9 @@ int sl_import_formals(struct sl_importer *im)
         for (uint32_t i = 0; i < im->n_formals; i++) {
                 const char *name = proto->input[i]->name ? proto->input[i]->name : "";
                 struct sl_symbol *symbol = sl_symbols_find(&im->symbols, name);
-                int result = sl_graph_add_value(im->graph, name, SL_VALUE_INPUT, &im->formals[i], &im->formal_values[i]);
+                bool inlined = im->graph == im->outer->graph; /* its values are there */
+                int result =
+                        inlined ? 0 : sl_graph_add_value(im->graph, name, SL_VALUE_INPUT, &im->formals[i], &im->formal_values[i]);
 
                 if (result < 0)
                         return result;
@@ -114,6 +116,7 @@ static void take_back(struct sl_importer *im, struct sl_importer *inner)
         im->budget = inner->budget;
         im->n_imports = inner->n_imports;
         im->n_decisions = inner->n_decisions;
+        im->contradicts = inner->contradicts;
         sl_symbols_deinit(&inner->symbols);
 }
 
@@ -144,10 +147,13 @@ static int import_inline(struct sl_importer *im, const struct sl_onnx_node *node
         if (result == 0)
                 result = sl_import_contents(&inner);
         for (size_t i = 0; i < node->proto->n_output && result == 0; i++) {
-                uint32_t value = sl_import_find(&inner, proto->output[i]->name ? proto->output[i]->name : "");
+                const char *name = proto->output[i]->name ? proto->output[i]->name : "";
+                uint32_t value = sl_import_find(&inner, name), sequence = sl_import_find_sequence(&inner, name);
                 struct sl_symbol *symbol = sl_symbols_find(&im->symbols, node->proto->output[i]);
 
-                if (value == SL_VALUE_NONE)
+                if (sequence)
+                        sl_import_bind_sequence(im, node, (uint32_t)i, sequence);
+                else if (value == SL_VALUE_NONE)
                         result = sl_import_refuse(im, node, "an output of its branch is computed by nothing");
                 else if (symbol)
                         symbol->value = value;
@@ -162,13 +168,34 @@ static int find_body(struct sl_importer *im, const struct sl_onnx_node *node, co
 
         if (!attr || !attr->g)
                 return sl_import_wrong(im, node, "it lacks a body");
-        if (attr->g->n_sparse_initializer)
-                return sl_import_refuse(im, node, "its body has sparse tensors");
         if (im->depth + 1 > SL_GRAPH_DEPTH_MAX)
                 return sl_error_set(
                         im->error, E2BIG, "node \"%s\": bodies are nested deeper than %d levels", node->name, SL_GRAPH_DEPTH_MAX);
         *ret_proto = attr->g;
         return 0;
+}
+
+int sl_import_inline(struct sl_importer *im, const struct sl_onnx_node *node, const char *attribute, const uint32_t *inputs,
+        uint32_t n_inputs, uint32_t *ret_outputs, uint32_t n_outputs)
+{
+        struct body body = {.n_formals = n_inputs};
+        struct sl_importer inner;
+        int result = find_body(im, node, attribute, &body.proto);
+
+        if (result == 0 && body.proto->n_output != n_outputs)
+                result = sl_import_wrong(im, node, "its body has another number of outputs than it wants");
+        if (result < 0)
+                return result;
+        memcpy(body.formal_values, inputs, n_inputs * sizeof(*inputs));
+        inner = importer_of(im, &body);
+        result = sl_import_contents(&inner);
+        for (uint32_t i = 0; i < n_outputs && result == 0; i++) {
+                ret_outputs[i] = sl_import_find(&inner, body.proto->output[i]->name ? body.proto->output[i]->name : "");
+                if (ret_outputs[i] == SL_VALUE_NONE)
+                        result = sl_import_refuse(im, node, "an output of its body is no tensor, or is computed by nothing");
+        }
+        take_back(im, &inner);
+        return result;
 }
 
 /* What either body captures is an input of both. */
@@ -268,10 +295,13 @@ static void free_bodies(struct body *bodies, uint32_t n_bodies)
         free(bodies);
 }
 
-/* Shapes that do not fit each other; what Starling lacks is refused by its name, in whatever branch it stands. */
-static bool contradicts_itself(int result)
+/*
+ * Shapes that do not fit each other; what Starling lacks is refused by its name, in whatever branch it stands. Where sizes are
+ * unknown only what is so at all of them.
+ */
+static bool contradicts_itself(const struct sl_importer *im, int result)
 {
-        return result == -EBADMSG || result == -ERANGE;
+        return result == -ERANGE || (result == -EBADMSG && (im->contradicts || !im->limits->sizes_unknown));
 }
 
 /* Branch @b cannot be for these shapes, and nobody but the data say that it is not taken. */
@@ -290,24 +320,33 @@ static int stand_in(struct sl_importer *im, const struct sl_onnx_node *node, str
         return sl_import_fail_like(other->graph, node->name, &body->captures.items[0], &body->graph, im->error);
 }
 
-static int import_branches(struct sl_importer *im, const struct sl_onnx_node *node, struct body bodies[2])
+/* @ret_only: where sizes are unknown, and one branch is for none of them, the other: what is behind the If has its shapes. */
+static int import_branches(
+        struct sl_importer *im, const struct sl_onnx_node *node, struct body bodies[2], const Onnx__GraphProto **ret_only)
 {
         int results[2] = {import_body(im, &bodies[0]), 0};
 
-        if (results[0] < 0 && !contradicts_itself(results[0]))
+        if (results[0] < 0 && !contradicts_itself(im, results[0]))
                 return results[0];
+        im->contradicts = false;
         results[1] = import_body(im, &bodies[1]);
-        if (results[1] < 0 && (results[0] < 0 || !contradicts_itself(results[1])))
+        if (results[1] < 0 && (results[0] < 0 || !contradicts_itself(im, results[1])))
                 return results[1];
-        for (uint32_t b = 0; b < 2; b++)
-                if (results[b] < 0)
+        im->contradicts = false;
+        for (uint32_t b = 0; b < 2; b++) {
+                if (results[b] == 0)
+                        continue;
+                if (!im->limits->sizes_unknown)
                         return stand_in(im, node, bodies, b, results[b]);
+                im->error->text[0] = 0;
+                *ret_only = bodies[1 - b].proto;
+        }
         return 0;
 }
 
 static int import_if(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
-        const Onnx__GraphProto *protos[2] = {0};
+        const Onnx__GraphProto *protos[2] = {0}, *only = NULL;
         struct body *bodies;
         int result = find_body(im, node, "else_branch", &protos[0]);
 
@@ -328,10 +367,12 @@ static int import_if(struct sl_importer *im, const struct sl_onnx_node *node, st
                 return -ENOMEM;
         bodies[0].proto = protos[1];
         bodies[1].proto = protos[0];
-        result = import_branches(im, node, bodies);
-        if (result == 0)
+        result = import_branches(im, node, bodies, &only);
+        if (result == 0 && only)
+                result = import_inline(im, node, only);
+        else if (result == 0)
                 result = add_captures(im, node, bodies, 2, draft);
-        if (result == 0) {
+        if (result == 0 && !only) {
                 draft->n_outputs = bodies[0].graph->n_outputs;
                 result = finish(im, node, bodies, 2, draft);
         }
@@ -409,6 +450,7 @@ static int infer_rounds(struct sl_importer *im, const struct sl_onnx_node *node,
                 return sl_import_refuse(im, node, "more than 16 outputs");
         if (result == 0)
                 result = sl_control_infer(&control, im->error);
+        im->contradicts = result == -EINVAL;
         if (result == -EINVAL)
                 result = sl_import_misfit_status(im, -EBADMSG);
         return result < 0 ? sl_error_prefix(im->error, result, "node \"%s\" (%s)", node->name, sl_op_name(draft->op)) : 0;
@@ -478,8 +520,6 @@ static int import_scan(struct sl_importer *im, const struct sl_onnx_node *node, 
         int64_t n_scanned;
         int result = 0;
 
-        if (im->graph->opset < 9)
-                return sl_import_refuse(im, node, "the form of opset 8, with sequence lengths and a batch");
         for (size_t i = 0; i < sizeof(lists) / sizeof(*lists) && result == 0; i++)
                 result = sl_onnx_copy_attr(im, node, lists[i].name, lists[i].id, &draft->attrs);
         n_scanned = sl_attrs_int(&draft->attrs, SL_ATTR_NUM_SCAN_INPUTS, 0);
@@ -501,6 +541,8 @@ static int find_given(struct sl_importer *im, const struct sl_onnx_node *node, s
                 draft->inputs[i] = *name ? sl_import_find(im, name) : SL_VALUE_NONE;
                 if (draft->inputs[i] == SL_VALUE_NONE && (*name || draft->op != SL_OP_LOOP || i > 1))
                         return sl_import_refuse(im, node, "an input is missing, or is an output that Starling does not compute");
+                if (draft->inputs[i] != SL_VALUE_NONE && sl_vocabulary_of(im, draft->inputs[i]))
+                        return sl_import_refuse(im, node, "it works on strings");
         }
         draft->n_inputs = draft->n_given = (uint32_t)node->proto->n_input;
         return 0;
@@ -513,11 +555,142 @@ bool sl_import_has_bodies(const Onnx__NodeProto *proto)
         return op >= 0 && sl_op_has_bodies((uint32_t)op);
 }
 
+#define WITHOUT_BATCH "scan_input_directions" /* which no Scan of opset 8 has */
+
+/* What a Scan of opset 8 becomes: the node, and what it leads to. */
+struct batched {
+        Onnx__NodeProto outer, inner;
+        Onnx__GraphProto graph;
+        Onnx__NodeProto *nodes[1];
+        Onnx__AttributeProto attributes[4], *of_outer[2], *of_inner[3];
+        Onnx__ValueInfoProto ports[SL_NODE_INPUTS_MAX + SL_NODE_OUTPUTS_MAX], *infos[SL_NODE_INPUTS_MAX + SL_NODE_OUTPUTS_MAX];
+        char names[SL_NODE_INPUTS_MAX + SL_NODE_OUTPUTS_MAX][24], *texts[SL_NODE_INPUTS_MAX + SL_NODE_OUTPUTS_MAX];
+        int64_t directions[SL_NODE_INPUTS_MAX];
+};
+
+static Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *proto, const char *name)
+{
+        for (size_t i = 0; i < proto->n_attribute; i++)
+                if (proto->attribute[i]->name && !strcmp(proto->attribute[i]->name, name))
+                        return proto->attribute[i];
+        return NULL;
+}
+
+static void set_number(Onnx__AttributeProto *attribute, const char *name, int64_t number)
+{
+        onnx__attribute_proto__init(attribute);
+        attribute->name = (char *)(uintptr_t)name;
+        attribute->has_type = attribute->has_i = 1;
+        attribute->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+        attribute->i = number;
+}
+
+static void set_node(Onnx__NodeProto *node, const Onnx__NodeProto *like, Onnx__AttributeProto **attributes, size_t n)
+{
+        onnx__node_proto__init(node);
+        node->name = like->name;
+        node->op_type = like->op_type;
+        node->domain = like->domain;
+        node->attribute = attributes;
+        node->n_attribute = n;
+}
+
+/* The ports of the outer body, which the inner node reads and makes. */
+static void name_ports(struct batched *b, size_t n_inputs, size_t n_outputs)
+{
+        for (size_t i = 0; i < n_inputs + n_outputs; i++) {
+                snprintf(b->names[i], sizeof(b->names[i]), "starling.sample.%zu", i);
+                onnx__value_info_proto__init(&b->ports[i]);
+                b->ports[i].name = b->texts[i] = b->names[i];
+                b->infos[i] = &b->ports[i];
+        }
+        onnx__graph_proto__init(&b->graph);
+        b->graph.name = b->names[0];
+        b->graph.input = b->infos;
+        b->graph.n_input = n_inputs;
+        b->graph.output = b->infos + n_inputs;
+        b->graph.n_output = n_outputs;
+        b->graph.node = b->nodes;
+        b->graph.n_node = 1;
+        b->nodes[0] = &b->inner;
+        b->inner.input = b->texts;
+        b->inner.n_input = n_inputs;
+        b->inner.output = b->texts + n_inputs;
+        b->inner.n_output = n_outputs;
+}
+
+/*
+ * A Scan of opset 8 without lengths goes along dimension 1 of each sample: it is one of opset 9 over the samples, whose body is one
+ * of opset 9 over what a sample has. Its states are those of samples, too.
+ */
+static int divide_batched(struct sl_importer *im, const struct sl_onnx_node *node, struct batched *b)
+{
+        const Onnx__NodeProto *proto = node->proto;
+        Onnx__AttributeProto *body = find_attribute(proto, "body"), *directions = find_attribute(proto, "directions");
+        Onnx__AttributeProto *scanned = find_attribute(proto, "num_scan_inputs");
+        size_t n_inputs = proto->n_input ? proto->n_input - 1 : 0;
+
+        if (!n_inputs || *proto->input[0])
+                return sl_import_refuse(im, node, "the form of opset 8 with sequence lengths");
+        if (!body || !body->g || !scanned || scanned->i < 1 || (uint64_t)scanned->i > n_inputs || n_inputs > SL_NODE_INPUTS_MAX ||
+                proto->n_output > SL_NODE_OUTPUTS_MAX ||
+                (directions && directions->n_ints && directions->n_ints != (size_t)scanned->i))
+                return sl_import_wrong(im, node, "its body, num_scan_inputs or directions do not fit its inputs");
+        for (size_t i = 0; directions && i < directions->n_ints; i++)
+                b->directions[i] = directions->ints[i];
+        set_number(&b->attributes[0], "num_scan_inputs", (int64_t)n_inputs);
+        set_number(&b->attributes[2], "num_scan_inputs", scanned->i);
+        onnx__attribute_proto__init(&b->attributes[1]);
+        b->attributes[1].name = body->name;
+        b->attributes[1].has_type = 1;
+        b->attributes[1].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH;
+        b->attributes[1].g = &b->graph;
+        onnx__attribute_proto__init(&b->attributes[3]);
+        b->attributes[3].name = (char *)(uintptr_t)WITHOUT_BATCH;
+        b->attributes[3].has_type = 1;
+        b->attributes[3].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+        b->attributes[3].ints = b->directions;
+        b->attributes[3].n_ints = (size_t)scanned->i;
+        b->of_outer[0] = &b->attributes[0];
+        b->of_outer[1] = &b->attributes[1];
+        b->of_inner[0] = &b->attributes[2];
+        b->of_inner[1] = body;
+        b->of_inner[2] = &b->attributes[3];
+        set_node(&b->outer, proto, b->of_outer, 2);
+        set_node(&b->inner, proto, b->of_inner, 3);
+        b->outer.input = proto->input + 1;
+        b->outer.n_input = n_inputs;
+        b->outer.output = proto->output;
+        b->outer.n_output = proto->n_output;
+        name_ports(b, n_inputs, proto->n_output);
+        return 0;
+}
+
+static int import_batched(struct sl_importer *im, const struct sl_onnx_node *node)
+{
+        struct batched *b = calloc(1, sizeof(*b));
+        struct sl_draft draft = {.op = SL_OP_SCAN};
+        struct sl_onnx_node outer = *node;
+        int result = b ? divide_batched(im, node, b) : -ENOMEM;
+
+        if (result == 0) {
+                outer.proto = &b->outer;
+                result = find_given(im, &outer, &draft);
+        }
+        if (result == 0)
+                result = import_scan(im, &outer, &draft);
+        free(b);
+        return result;
+}
+
 int sl_import_control(struct sl_importer *im, const struct sl_onnx_node *node)
 {
         struct sl_draft draft = {.op = (uint32_t)sl_op_find(node->proto->op_type)};
-        int result = find_given(im, node, &draft);
+        int result;
 
+        if (draft.op == SL_OP_SCAN && im->graph->opset < 9 && !find_attribute(node->proto, WITHOUT_BATCH))
+                return import_batched(im, node);
+        result = find_given(im, node, &draft);
         if (result < 0)
                 return result;
         if (draft.op == SL_OP_IF)

@@ -27,6 +27,11 @@ struct sl_canonical {
         const char *understood;                 /* read by the function, or without effect on inference */
         const struct sl_canonical_words *words; /* ends with one that has no name */
         uint32_t least;                         /* inputs that must be there, before the function may read them */
+        bool lists;                             /* inputs and outputs may be no tensors: the function looks them up */
+        bool reads_strings;                     /* inputs may be strings: the function looks words up (vocabulary.h) */
+        bool bodies;                            /* attributes may be graphs, which the function inlines */
+        bool by_size;                           /* what the function makes of it follows from the sizes of its inputs */
+        bool any_size;                          /* of another domain: the function makes the same of all sizes, or refuses */
         sl_canonical_fn adapt;                  /* NULL: nothing more to do */
 };
 
@@ -45,6 +50,9 @@ const char *sl_canonical_gate(int64_t gate, uint32_t *ret_parameters);
 
 /* contrib.c: com.microsoft */
 extern const struct sl_canonical sl_contrib_rows[];
+
+/* flex_attention.c: ai.onnx.preview */
+int sl_canonical_flex_attention(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
 /* ml.c: ai.onnx.ml */
 extern const struct sl_canonical sl_ml_rows_of_domain[];
@@ -73,6 +81,27 @@ int sl_canonical_prelu(struct sl_importer *im, const struct sl_onnx_node *node, 
 int sl_canonical_gemm(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_type_by_name(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
+/* canonical_later.c: opsets 24 to 28 */
+int sl_canonical_swish(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_swiglu(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_causal_conv(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_range(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_mod(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* sequence.c: @draft has no inputs */
+int sl_canonical_sequence_empty(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_sequence_construct(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_sequence_at(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_sequence_insert(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_sequence_erase(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_sequence_length(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_split_to_sequence(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_concat_from_sequence(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_sequence_map(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_optional(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_optional_get(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_optional_has(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
 /* canonical_window.c */
 int sl_canonical_window(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
@@ -83,6 +112,7 @@ int sl_canonical_batch_norm(struct sl_importer *im, const struct sl_onnx_node *n
 int sl_canonical_lrn(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_gelu(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_quantize(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_bit_shift(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

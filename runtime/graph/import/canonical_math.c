@@ -78,7 +78,7 @@ int sl_canonical_softmax(struct sl_importer *im, const struct sl_onnx_node *node
         shape = &im->graph->values[draft->inputs[0]].tensor.shape;
         axis += axis < 0 ? shape->rank : 0;
         if (axis < 0 || axis >= shape->rank)
-                return sl_import_wrong(im, node, "its axis is out of range");
+                return sl_import_wrong(im, node, "its axis is outside the rank of input 0");
         if (im->graph->opset < 13 && !is_last_that_counts(shape, (uint32_t)axis))
                 return softmax_of_matrix(im, node, draft, (uint32_t)axis);
         return sl_attrs_set_int(&draft->attrs, SL_ATTR_AXIS, axis);
@@ -122,6 +122,27 @@ int sl_canonical_gelu(struct sl_importer *im, const struct sl_onnx_node *node, s
         return 0;
 }
 
+/* Only floats of 8 bits are not cut at their limits, and only float8e8m0 has a way of rounding: else it is not said. */
+static void settle_small(struct sl_draft *draft, int64_t to)
+{
+        bool cuts = to == SL_DTYPE_F8E8M0 || (to >= SL_DTYPE_F8E4M3FN && to <= SL_DTYPE_F8E5M2FNUZ);
+
+        if (!cuts || sl_attrs_int(&draft->attrs, SL_ATTR_SATURATE, 1))
+                sl_attrs_remove(&draft->attrs, SL_ATTR_SATURATE);
+        if (to != SL_DTYPE_F8E8M0 || !sl_attrs_int(&draft->attrs, SL_ATTR_MODE, 0))
+                sl_attrs_remove(&draft->attrs, SL_ATTR_MODE);
+}
+
+int sl_canonical_quantize(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        bool zero = draft->n_inputs > 2 && draft->inputs[2] != SL_VALUE_NONE;
+        uint32_t dtype = zero ? im->graph->values[draft->inputs[2]].tensor.dtype : SL_DTYPE_U8;
+
+        (void)node;
+        settle_small(draft, sl_attrs_int(&draft->attrs, SL_ATTR_OUTPUT_DTYPE, dtype));
+        return 0;
+}
+
 int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         int64_t to = 0;
@@ -135,6 +156,7 @@ int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, s
         to = sl_attrs_int(&draft->attrs, SL_ATTR_TO, 0);
         if (to <= 0 || to > UINT32_MAX || !sl_dtype_bytes((uint32_t)to))
                 return sl_import_refuse(im, node, "the type to cast to is not supported");
+        settle_small(draft, to);
         return 0;
 }
 
@@ -162,10 +184,14 @@ int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, st
 /* The type of input 1, whose elements do not matter. */
 int sl_canonical_cast_like(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
+        uint32_t to;
+
         if (draft->n_inputs != 2 || draft->inputs[1] == SL_VALUE_NONE)
                 return sl_import_wrong(im, node, "it wants two inputs");
         draft->n_inputs = 1;
-        return sl_attrs_set_int(&draft->attrs, SL_ATTR_TO, im->graph->values[draft->inputs[1]].tensor.dtype);
+        to = im->graph->values[draft->inputs[1]].tensor.dtype;
+        settle_small(draft, to);
+        return sl_attrs_set_int(&draft->attrs, SL_ATTR_TO, to);
 }
 
 int sl_canonical_bit_shift(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)

@@ -41,7 +41,7 @@ int sl_canonical_ngram(struct sl_importer *im, const struct sl_onnx_node *node, 
         for (size_t i = 0; indexes && i < indexes->n_ints; i++)
                 most = indexes->ints[i] > most ? indexes->ints[i] : most;
         if (most < 0 || most >= INT32_MAX)
-                return sl_import_wrong(im, node, "ngram_indexes are empty or out of range");
+                return sl_import_wrong(im, node, "ngram_indexes are empty, or one is outside [0,2^31 - 1)");
         result = list_of(im, node, "pool_int64s", &draft->inputs[1]);
         if (result == 0)
                 result = list_of(im, node, "ngram_counts", &draft->inputs[2]);

@@ -15,7 +15,7 @@ static int align(struct sl_importer *im, const struct sl_onnx_node *node, struct
 
         axis += axis < 0 ? rank : 0;
         if (axis < 0 || axis + less > rank)
-                return sl_import_wrong(im, node, "axis is out of range");
+                return sl_import_wrong(im, node, "its axis is outside the rank of input 0");
         for (int64_t i = axis + less; i < rank; i++)
                 axes[n_axes++] = i - axis;
         result = sl_attrs_set_ints(&unsqueeze.attrs, SL_ATTR_AXES, axes, n_axes);
@@ -51,6 +51,8 @@ int sl_canonical_prelu(struct sl_importer *im, const struct sl_onnx_node *node, 
         if (im->graph->opset >= 7 || !has_two_inputs(draft))
                 return 0;
         slope = &im->graph->values[draft->inputs[1]].tensor.shape;
+        if (im->limits->any_size && slope->rank == 1 && slope->dims[0] < 0)
+                return sl_import_refuse(im, node, "one slope or one for each channel, of a size that is not known");
         if (slope->rank != 1 || slope->dims[0] == 1 || im->graph->values[draft->inputs[0]].tensor.shape.rank < 2)
                 return 0;
         return align(im, node, draft, 1);

@@ -3,9 +3,11 @@
  * Recurrent layers. ONNX names the functions of the gates and lists the parameters of those that have any one behind the other;
  * here each function has a number and both of its parameters, defaults filled in.
  */
+#include "base/utf8.h"
 #include "import/canonical.h"
 #include "shape/recurrent.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,6 +49,16 @@ static double next_parameter(const Onnx__AttributeProto *list, size_t *at, doubl
         return list && *at < list->n_floats ? (double)list->floats[(*at)++] : fallback;
 }
 
+static int refuse_activation(struct sl_importer *im, const struct sl_onnx_node *node, const ProtobufCBinaryData *name)
+{
+        char text[256], what[384];
+
+        snprintf(text, sizeof(text), "%.*s", (int)(name->len < sizeof(text) ? name->len : sizeof(text)), (const char *)name->data);
+        snprintf(what, sizeof(what), "activation \"%s%s\" is not known", sl_utf8_clean(text, text, sizeof(text)),
+                name->len < sizeof(text) ? "" : "...");
+        return sl_import_refuse(im, node, what);
+}
+
 int sl_canonical_recurrent(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         const Onnx__AttributeProto *names = sl_onnx_attr(node, "activations");
@@ -64,7 +76,7 @@ int sl_canonical_recurrent(struct sl_importer *im, const struct sl_onnx_node *no
                 int kind = find_function(&names->strings[i]);
 
                 if (kind < 0)
-                        return sl_import_refuse(im, node, "an activation is unknown");
+                        return refuse_activation(im, node, &names->strings[i]);
                 kinds[i] = kind;
                 alpha[i] = functions[kind].parameters > 0 ? next_parameter(alphas, &alpha_at, functions[kind].alpha) : 0;
                 beta[i] = functions[kind].parameters > 1 ? next_parameter(betas, &beta_at, functions[kind].beta) : 0;

@@ -5,6 +5,7 @@
  */
 #include "import/canonical.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The file may not give a parameter in both forms. */
@@ -65,7 +66,7 @@ int sl_canonical_slice(struct sl_importer *im, const struct sl_onnx_node *node, 
         return result;
 }
 
-/* num_outputs says what the number of outputs says already; parts are equal but for a smaller last one. */
+/* num_outputs says what the number of outputs says already; parts are equal, but for a smaller last one from opset 18 on. */
 static int split_evenly(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         const struct sl_shape *shape = &im->graph->values[draft->inputs[0]].tensor.shape;
@@ -73,9 +74,18 @@ static int split_evenly(struct sl_importer *im, const struct sl_onnx_node *node,
 
         axis += axis < 0 ? shape->rank : 0;
         if (axis < 0 || axis >= shape->rank)
-                return sl_import_wrong(im, node, "axis is out of range");
+                return sl_import_wrong(im, node, "its axis is outside the rank of input 0");
+        if (shape->dims[axis] < 0 && im->limits->any_size && im->graph->opset < 18)
+                return sl_import_refuse(im, node, "equal parts of a dimension that is not known");
         if (shape->dims[axis] < 0)
                 return 0;
+        if (im->graph->opset < 18 && shape->dims[axis] % n) {
+                char text[96];
+
+                snprintf(text, sizeof(text), "a dimension of %lld does not make %lld equal parts", (long long)shape->dims[axis],
+                        (long long)n);
+                return sl_import_misfit(im, node, text);
+        }
         int64_t part = shape->dims[axis] / n + (shape->dims[axis] % n != 0);
 
         for (int64_t i = 0; i < n; i++) {
@@ -186,6 +196,8 @@ static int constant_value(struct sl_importer *im, const struct sl_onnx_node *nod
                 return sl_import_wrong(im, node, "it wants one value");
         if (!strcmp(attr->name, "value") && attr->t)
                 return sl_import_tensor(im, attr->t, node->name, ret_value);
+        if (!strcmp(attr->name, "sparse_value") && attr->sparse_tensor)
+                return sl_import_sparse(im, attr->sparse_tensor, node->name, ret_value);
         if (!strcmp(attr->name, "value_int") && attr->has_i)
                 return sl_import_ints(im, node->name, &attr->i, 1, true, ret_value);
         if (!strcmp(attr->name, "value_ints"))

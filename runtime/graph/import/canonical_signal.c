@@ -4,6 +4,9 @@
 
 int sl_canonical_blocks(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
+        /* SpaceToDepth had one order before it had words for two. */
+        if (draft->op == SL_OP_SPACE_TO_DEPTH && !sl_attrs_int(&draft->attrs, SL_ATTR_MODE, 0))
+                sl_attrs_remove(&draft->attrs, SL_ATTR_MODE);
         return sl_onnx_copy_attr(im, node, "blocksize", SL_ATTR_BLOCK_SIZE, &draft->attrs);
 }
 

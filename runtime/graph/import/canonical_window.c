@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * auto_pad becomes PADS. SAME_* divides its padding so that there are ceil(size / stride) windows; the odd element goes behind
- * (UPPER) or before (LOWER). The spatial sizes matter only where the stride is not 1.
+ * (UPPER) or before (LOWER). The spatial sizes matter only where the stride is not 1: of those that requests tell, the node has the
+ * attribute SAME instead.
  */
 #include "import/canonical.h"
 #include "shape/window.h"
@@ -9,16 +10,6 @@
 #include <errno.h>
 
 #define SPATIAL_MAX (SL_RANK_MAX - 2)
-
-static int64_t total_padding(const struct sl_draft *draft, uint32_t i, int64_t size, int64_t kernel)
-{
-        int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1);
-        int64_t dilation = sl_attrs_ints(&draft->attrs, SL_ATTR_DILATIONS, i, 1);
-        int64_t reach = (kernel - 1) * dilation + 1;
-        int64_t rest = stride == 1 || size % stride == 0 ? stride : size % stride;
-
-        return reach > rest ? reach - rest : 0;
-}
 
 static bool in_range(int64_t value)
 {
@@ -40,21 +31,29 @@ static int pad_same(struct sl_importer *im, const struct sl_onnx_node *node, str
         uint32_t n = shape->rank < 2 ? 0 : shape->rank - 2;
         uint32_t weights = sl_window_weights(draft->op);
         int64_t pads[2 * SPATIAL_MAX];
+        bool open = false;
 
         if (weights && im->graph->values[draft->inputs[weights]].tensor.shape.rank != shape->rank)
                 return sl_import_wrong(im, node, "data and weights have different ranks");
         for (uint32_t i = 0; i < n; i++) {
                 int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), kernel = kernel_size(im, draft, i);
+                int64_t dilation = sl_attrs_ints(&draft->attrs, SL_ATTR_DILATIONS, i, 1), size = shape->dims[i + 2];
 
-                if (!in_range(stride) || !in_range(kernel) || !in_range(sl_attrs_ints(&draft->attrs, SL_ATTR_DILATIONS, i, 1)))
-                        return sl_import_misfit(im, node, "a kernel size, stride or dilation is out of range");
-                if (shape->dims[i + 2] < 0 && stride != 1)
-                        return sl_import_refuse(im, node, "auto_pad of a size that is not known");
-                int64_t total = total_padding(draft, i, shape->dims[i + 2], kernel);
+                if (weights && kernel < 0)
+                        return sl_import_unsettled(im, node, "auto_pad with weights of a size that is not known");
+                if (!in_range(stride) || !in_range(kernel) || !in_range(dilation))
+                        return sl_import_misfit(im, node, "a kernel size, stride or dilation is outside [1,2^31)");
+                if (size < 0 && stride != 1 && kernel != 1)
+                        open = true;
+                int64_t total = sl_window_same_padding(size < 0 ? stride : size, kernel, stride, dilation);
 
                 pads[i] = lower ? total - total / 2 : total / 2;
                 pads[i + n] = total - pads[i];
         }
+        if (open && im->limits->any_size)
+                return sl_attrs_set_int(&draft->attrs, SL_ATTR_SAME, lower ? SL_WINDOW_SAME_LOWER : SL_WINDOW_SAME_UPPER);
+        if (open)
+                return sl_import_refuse(im, node, "auto_pad of a size that is not known");
         return sl_attrs_set_ints(&draft->attrs, SL_ATTR_PADS, pads, 2 * n);
 }
 
@@ -130,19 +129,21 @@ int sl_canonical_conv_transpose(struct sl_importer *im, const struct sl_onnx_nod
                 return sl_import_wrong(im, node, "its data, weights and output_shape have different ranks");
         n = x->rank - 2;
         for (uint32_t i = 0; i < n; i++) {
-                int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), wanted = 0;
+                int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), wanted = 0, size = x->dims[i + 2];
 
                 extra[i] = sl_attrs_ints(&draft->attrs, SL_ATTR_OUTPUT_PADDING, i, 0);
-                if (x->dims[i + 2] < 0 || w->dims[i + 2] < 0)
+                if (size < 0 && !told) /* the padding is the same for each */
+                        size = 1;
+                if (size < 0 || w->dims[i + 2] < 0)
                         return sl_import_refuse(im, node, "output_shape or auto_pad of a size that is not known");
                 if (told)
                         wanted = sizes.ints[sizes.count - n + i];
-                else if (!in_range(stride) || !in_range(x->dims[i + 2]))
-                        return sl_import_misfit(im, node, "a size or stride is out of range");
+                else if (!in_range(stride) || !in_range(size))
+                        return sl_import_misfit(im, node, "a size or stride is outside [1,2^31)");
                 else
-                        wanted = stride * x->dims[i + 2];
-                if (cut_to(draft, i, x->dims[i + 2], w->dims[i + 2], wanted, upper, &pads[i], &pads[i + n], &extra[i]) < 0)
-                        return sl_import_misfit(im, node, "a kernel size, stride, dilation or output size is out of range");
+                        wanted = stride * size;
+                if (cut_to(draft, i, size, w->dims[i + 2], wanted, upper, &pads[i], &pads[i + n], &extra[i]) < 0)
+                        return sl_import_misfit(im, node, "a kernel size, stride, dilation or output size is outside [1,2^31)");
         }
         if (sl_attrs_set_ints(&draft->attrs, SL_ATTR_OUTPUT_PADDING, extra, n) < 0)
                 return sl_import_wrong(im, node, "too many attributes");

@@ -26,6 +26,10 @@ SL_CONTRIB(embed_layer_norm);
 SL_CONTRIB(attention);
 SL_CONTRIB(multi_head_attention);
 
+/* contrib_rotary.c, contrib_gqa.c */
+SL_CONTRIB(rotary_embedding);
+SL_CONTRIB(group_query_attention);
+
 /* Queries, keys and values that lie side by side in @product, [batch, rows, width]. */
 void sl_contrib_attend_to_product(struct sl_expansion *x, struct sl_attend *attend, uint32_t product);
 
@@ -60,4 +64,5 @@ SL_CONTRIB(dynamic_quantize_lstm);
 SL_CONTRIB(qattention);
 
 /* contrib_blocks.c */
+SL_CONTRIB(gather_block_quantized);
 SL_CONTRIB(matmul_nbits);

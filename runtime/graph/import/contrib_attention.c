@@ -38,7 +38,9 @@ static void read_widths(struct sl_expansion *x, int64_t width, int64_t widths[3]
                 fits = fits && widths[i] > 0 && widths[i] <= left;
                 left -= fits ? widths[i] : 0;
         }
-        if (!fits || left || (attr && attr->n_ints && attr->n_ints != 3))
+        if (width < 0)
+                sl_expand_unsettled(x, "how many columns its weights have is not known");
+        else if (!fits || left || (attr && attr->n_ints && attr->n_ints != 3))
                 sl_expand_misfit(x, "the columns of its weights are not those of queries, keys and values");
 }
 
@@ -108,6 +110,8 @@ static uint32_t heads_of(struct sl_expansion *x, const struct sl_attend *a, uint
         uint32_t bias = sl_expand_input(x, 3);
         int64_t width = sl_expand_shape(x, rows)->dims[2];
 
+        if (width < 0)
+                sl_expand_unsettled(x, "the width of queries, keys or values is not known");
         if (bias != SL_VALUE_NONE)
                 rows = sl_expand_plus(x, rows, sl_expand_slice(x, bias, 0, first, first + width));
         return sl_attend_split(x, a, rows);

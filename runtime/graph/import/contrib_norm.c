@@ -55,6 +55,18 @@ SL_CONTRIB(skip_rms_norm)
         return skip_norm(im, node, SL_OP_RMS_NORM, 0, 3);
 }
 
+/* As many first rows of the table as @ids [batch, length] are long. */
+static uint32_t first_rows(struct sl_expansion *x, uint32_t table, uint32_t ids)
+{
+        struct sl_draft slice = {.op = SL_OP_SLICE, .n_inputs = 4, .inputs = {table}};
+        const int64_t zero = 0;
+
+        slice.inputs[2] = sl_expand_slice(x, sl_expand_unary(x, SL_OP_SHAPE, ids), 0, 1, 2);
+        for (uint32_t i = 1; i < 4 && x->result == 0; i += 2)
+                x->result = sl_import_ints(x->im, x->node->name, &zero, 1, false, &slice.inputs[i]);
+        return sl_expand(x, &slice);
+}
+
 /* Rows of the table: those that are asked for, or the first ones, one for each place of the sequence. */
 static uint32_t positions(struct sl_expansion *x, uint32_t table, uint32_t places)
 {
@@ -62,6 +74,8 @@ static uint32_t positions(struct sl_expansion *x, uint32_t table, uint32_t place
 
         if (places != SL_VALUE_NONE)
                 return sl_expand_binary(x, SL_OP_GATHER, table, places);
+        if (length < 0 && x->im->limits->any_size)
+                return first_rows(x, table, sl_expand_input(x, 0));
         if (length < 0)
                 sl_expand_refuse(x, "the length of its sequence is not known, and there is no input position_ids");
         return sl_expand_slice(x, table, 0, 0, length);

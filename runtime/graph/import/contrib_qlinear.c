@@ -149,7 +149,7 @@ SL_CONTRIB(qlinear_softmax)
         (void)draft;
         axis += axis < 0 ? rank : 0;
         if (axis < 0 || axis >= rank)
-                sl_expand_wrong(&x, "its axis is out of range");
+                sl_expand_wrong(&x, "its axis is outside the rank of input 0");
         value = opset < 13 && axis + 1 < rank ? softmax_of_matrix(&x, value, axis) : sl_expand_softmax(&x, value, axis);
         return end_with_bytes(&x, value, 3);
 }

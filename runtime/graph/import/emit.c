@@ -3,6 +3,7 @@
  * Drafts become nodes of the graph. After each, its shape parameters that are constant are attributes, its outputs have shapes,
  * and shape arithmetic on constants is a constant.
  */
+#include "control.h"
 #include "import/importer.h"
 #include "parameter.h"
 
@@ -11,9 +12,13 @@
 
 static int check_size(struct sl_importer *im, uint32_t value)
 {
+        char shape[SL_SHAPE_TEXT_BYTES];
+
         if (sl_graph_least_bytes(&im->graph->values[value].tensor) > im->limits->tensor_bytes)
                 return sl_error_set(im->error, -sl_import_misfit_status(im, -E2BIG),
-                        "value \"%s\" is larger than %" PRIu64 " bytes", im->graph->values[value].name, im->limits->tensor_bytes);
+                        "value \"%s\", %s %s, is larger than %" PRIu64 " bytes (tensor_bytes_max)", im->graph->values[value].name,
+                        sl_dtype_name(im->graph->values[value].tensor.dtype),
+                        sl_shape_print(&im->graph->values[value].tensor.shape, shape), im->limits->tensor_bytes);
         return 0;
 }
 
@@ -62,8 +67,10 @@ int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, stru
         result = give_bodies(im->graph, index, draft);
         if (result == 0)
                 result = sl_parameters_absorb(im->graph, index, im->error);
-        if (result == 0)
+        if (result == 0) {
                 result = sl_graph_infer_node(im->graph, index, im->error);
+                im->contradicts = result == -EINVAL;
+        }
         for (uint32_t i = 0; i < draft->n_outputs && result == 0; i++)
                 if (outputs[i] != SL_VALUE_NONE)
                         result = check_size(im, outputs[i]);

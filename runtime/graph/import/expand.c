@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/expand.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 struct sl_expansion sl_expansion_of(struct sl_importer *im, const struct sl_onnx_node *node)
@@ -13,16 +15,29 @@ int sl_expansion_end(const struct sl_expansion *x)
         return x->result < 0 ? x->result : 1;
 }
 
-void sl_expand_wrong(struct sl_expansion *x, const char *what)
+void sl_expand_wrong(struct sl_expansion *x, const char *format, ...)
 {
-        if (x->result == 0)
-                x->result = sl_import_wrong(x->im, x->node, what);
+        char what[192];
+        va_list args;
+
+        if (x->result < 0)
+                return;
+        va_start(args, format);
+        vsnprintf(what, sizeof(what), format, args);
+        va_end(args);
+        x->result = sl_import_wrong(x->im, x->node, what);
 }
 
 void sl_expand_misfit(struct sl_expansion *x, const char *what)
 {
         if (x->result == 0)
                 x->result = sl_import_misfit(x->im, x->node, what);
+}
+
+void sl_expand_unsettled(struct sl_expansion *x, const char *what)
+{
+        if (x->result == 0)
+                x->result = sl_import_unsettled(x->im, x->node, what);
 }
 
 void sl_expand_refuse(struct sl_expansion *x, const char *what)

@@ -19,9 +19,10 @@ struct sl_expansion sl_expansion_of(struct sl_importer *im, const struct sl_onnx
 /* What a canonical function returns of it: 1, or the error. */
 int sl_expansion_end(const struct sl_expansion *x);
 
-/* What is wrong with the node, or with its dimensions, or not supported, as sl_import_wrong(), _misfit() and _refuse() say it. */
-void sl_expand_wrong(struct sl_expansion *x, const char *what);
+/* What is wrong with the node, or with its dimensions, or not supported, as the functions of importer.h with these names say it. */
+void sl_expand_wrong(struct sl_expansion *x, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sl_expand_misfit(struct sl_expansion *x, const char *what);
+void sl_expand_unsettled(struct sl_expansion *x, const char *what);
 void sl_expand_refuse(struct sl_expansion *x, const char *what);
 
 /* Input @index of the file's node; SL_VALUE_NONE when it is left out. */

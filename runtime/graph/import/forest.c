@@ -188,7 +188,8 @@ static int lay_item(struct sl_forest_layout *l, struct sl_forest_pending at)
                 l->slots[at.slot].item = at.item;
                 return 0;
         }
-        if (item->feature >= l->features)
+        l->im->contradicts = item->feature >= l->features;
+        if (l->im->contradicts)
                 return sl_error_set(l->im->error, -sl_import_misfit_status(l->im, -EBADMSG),
                         "node \"%s\" (%s): its trees look at feature %u of %" PRId64, l->node->name, l->node->proto->op_type,
                         item->feature, l->features);
@@ -271,6 +272,8 @@ int sl_forest_emit(struct sl_importer *im, const struct sl_onnx_node *node, cons
         int32_t *roots;
         int result;
 
+        if (x->shape.rank == 2 && x->shape.dims[1] < 0)
+                return sl_import_unsettled(im, node, "how many features there are is not known");
         if (x->shape.rank != 2 || x->shape.dims[1] < 1 || x->shape.dims[1] > INT32_MAX / 2)
                 return sl_import_misfit(im, node, "it wants rows of features");
         l.features = x->shape.dims[1];

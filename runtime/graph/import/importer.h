@@ -9,10 +9,16 @@
 #include "fold.h"
 #include "graph.h"
 #include "import/external.h"
+#include "import/functions.h"
+#include "import/sequence.h"
 #include "import/symbols.h"
+#include "import/vocabulary.h"
 #include "import/wire.h"
 
 #include "base/error.h"
+
+#define SL_IMPORT_OPSET_MIN 1
+#define SL_IMPORT_OPSET_MAX 28
 
 /* Values of the graph around a body that it reads, and the inputs of the body that they become. */
 struct sl_capture {
@@ -38,10 +44,14 @@ struct sl_importer {
         const struct sl_dim_sizes *sizes; /* NULL: none */
         bool size_refused;                /* one of them: -EINVAL is the caller's doing, and not the file's */
         bool sized;                       /* some open dimension got one of them */
+        bool contradicts;                 /* the last node was refused for what no sizes of the unknown ones would change */
         Onnx__ModelProto *model;
-        const Onnx__GraphProto *proto;      /* what is being imported: the model's graph, or a body of it */
-        struct sl_external_files *external; /* NULL: no external data; those of bodies are the same */
+        struct sl_function_opsets function_opsets; /* of nodes that come from functions */
+        const Onnx__GraphProto *proto;             /* what is being imported: the model's graph, or a body of it */
+        struct sl_external_files *external;        /* NULL: no external data; those of bodies are the same */
         struct sl_symbols symbols;
+        struct sl_sequences *sequences; /* of all graphs of the model */
+        struct sl_vocabularies *vocabularies;
         uint64_t constant_bytes;
         struct sl_fold_budget budget; /* for shape arithmetic that is constant from the start */
         uint32_t sample_keys;         /* 1 and the value that has them (draw.h); 0: no node has drawn yet */
@@ -85,12 +95,22 @@ int sl_import_order(struct sl_importer *im, uint32_t *ret_order);
 /* initializer.c: a constant of the graph from a tensor of the file. -EBADMSG, -ENOTSUP, -E2BIG, -EACCES. */
 int sl_import_tensor(struct sl_importer *im, const Onnx__TensorProto *tensor, const char *name, uint32_t *ret_value);
 
+/* The data of a tensor, which live as long as the graph, at any address; that the limits have room for a constant. As above. */
+int sl_import_load(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, struct sl_tensor *ret_tensor,
+        const void **ret_data);
+int sl_import_check_size(struct sl_importer *im, const char *name, const struct sl_tensor *tensor);
+
+/* sparse.c: a dense constant from a sparse tensor of the file. As above. */
+int sl_import_sparse(struct sl_importer *im, const Onnx__SparseTensorProto *proto, const char *name, uint32_t *ret_value);
+
 /* The same from values in memory: @count of them, shape [count], or a scalar for @scalar. */
 int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints, uint32_t count, bool scalar, uint32_t *ret_value);
 
-/* A constant of float32 for the caller to fill, of @tensor's shape and within the limits. */
-int sl_import_floats(
-        struct sl_importer *im, const char *name, const struct sl_tensor *tensor, float **ret_data, uint32_t *ret_value);
+/* A constant for the caller to fill, of @tensor's type and shape and within the limits. */
+int sl_import_room(struct sl_importer *im, const char *name, const struct sl_tensor *tensor, void **ret_data, uint32_t *ret_value);
+
+/* ports.c: the type of a tensor, or of an optional that may hold one; NULL: it is something else. */
+const Onnx__TypeProto__Tensor *sl_onnx_tensor_of(const Onnx__ValueInfoProto *info);
 
 /* ports.c: a dimension that has no size, and the name of its parameter ("" for none, or for one that names nothing). */
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim);
@@ -101,6 +121,12 @@ const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim);
  * dimensions have at most SL_NAME_MAX bytes. Return: 0, -EBADMSG, -E2BIG.
  */
 int sl_import_check_port(struct sl_importer *im, const char *kind, size_t index, const Onnx__ValueInfoProto *info);
+
+/* ports.c: that a model may have so many: SL_SIGNATURE_PORTS_MAX. -E2BIG. */
+int sl_import_check_ports(struct sl_importer *im, size_t n_inputs, size_t n_outputs);
+
+/* ports.c: inputs with an initializer are constants that a request may give, by name: of a list that a model may have. */
+bool sl_import_names_optionals(const struct sl_importer *im, const Onnx__GraphProto *proto);
 
 /* ports.c: some input of the model leads with an open batch. */
 bool sl_import_has_batch(const struct sl_importer *im);
@@ -120,6 +146,9 @@ int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signa
 /* body.c: the value of that name, of this graph or captured from those around it; SL_VALUE_NONE when there is none. */
 uint32_t sl_import_find(struct sl_importer *im, const char *name);
 
+/* body.c: a value of the graph around a body as one that the body has. SL_VALUE_NONE: it takes no more. */
+uint32_t sl_import_capture(struct sl_importer *im, uint32_t outer_value);
+
 /* Something in this graph, or in those around it, has that name. */
 bool sl_import_knows(const struct sl_importer *im, const char *name);
 
@@ -127,6 +156,11 @@ bool sl_import_knows(const struct sl_importer *im, const char *name);
 int sl_import_formals(struct sl_importer *im);
 bool sl_import_has_bodies(const Onnx__NodeProto *proto);
 int sl_import_control(struct sl_importer *im, const struct sl_onnx_node *node);
+
+/* body.c: the body in that attribute becomes nodes of the graph that @node is in: its inputs are these values. -EBADMSG, -ENOTSUP.
+ */
+int sl_import_inline(struct sl_importer *im, const struct sl_onnx_node *node, const char *attribute, const uint32_t *inputs,
+        uint32_t n_inputs, uint32_t *ret_outputs, uint32_t n_outputs);
 int sl_import_count(struct sl_importer *im);
 
 /*
@@ -184,14 +218,22 @@ int sl_onnx_copy_attr(
 int sl_onnx_word(struct sl_importer *im, const struct sl_onnx_node *node, const char *name, const char *words, uint32_t id,
         struct sl_attrs *attrs);
 
-/* -ENOTSUP with what is refused, the operator, its domain, the opset and the node. */
+/*
+ * given.c: " (2 inputs: float32 [1,3,?], int64 [2] of [2,2]; axis = 1)": types and shapes of a node's inputs, and its attributes,
+ * as much as fits. Returns @ret_text.
+ */
+const char *sl_import_given(const struct sl_importer *im, const struct sl_onnx_node *node, char *ret_text, size_t bytes);
+
+/* -ENOTSUP with what is refused, the operator, its domain, the opset and the node, and what that was given. */
 int sl_import_refuse(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 /* -EDOM in the same form: the node is something else for some batch sizes, and no graph with an open batch can say so. */
 int sl_import_wants_batch(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 /* -EBADMSG in the same form: whatever the sizes of open dimensions are. */
 int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
-/* The same of what the dimensions of a value decide: sl_import_misfit_status(). */
+/* The same of what dimensions decide that are known: sl_import_misfit_status(). */
 int sl_import_misfit(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
+/* Of what they decide where one is not known, which proves nothing: -ENOTSUP, or -ERANGE as above. */
+int sl_import_unsettled(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 
 /* ports.c: -ERANGE where open dimensions have been given sizes, which may be what does not fit; else @otherwise. */
 int sl_import_misfit_status(const struct sl_importer *im, int otherwise);

@@ -64,22 +64,57 @@ static int copy_bytes(struct sl_importer *im, const struct sl_tensor *tensor, co
         return 0;
 }
 
+/* A file has several elements of fewer than 8 bits in a byte, the first one in the lowest bits. */
+static bool is_packed(const struct sl_tensor *tensor)
+{
+        return sl_dtype_bits(tensor->dtype) < 8;
+}
+
+static uint64_t bytes_in_file(const struct sl_tensor *tensor)
+{
+        uint64_t bytes = sl_tensor_bytes(tensor), each = is_packed(tensor) ? 8 / sl_dtype_bits(tensor->dtype) : 1;
+
+        return bytes / each + (bytes % each != 0);
+}
+
+/* A byte for each element; of @step bytes the first one counts. */
+static int unpack(struct sl_importer *im, const struct sl_tensor *tensor, const uint8_t *packed, size_t step, const void **ret_data)
+{
+        uint64_t n = sl_tensor_bytes(tensor);
+        uint32_t bits = sl_dtype_bits(tensor->dtype), each = 8 / bits, mask = (1u << bits) - 1, sign = 0;
+        uint8_t *data = sl_graph_alloc(im->graph, n);
+
+        if (!data)
+                return -ENOMEM;
+        if (tensor->dtype == SL_DTYPE_I4 || tensor->dtype == SL_DTYPE_I2)
+                sign = 1u << (bits - 1);
+        for (uint64_t i = 0; i < n; i++) {
+                uint32_t low = (uint32_t)packed[i / each * step] >> (i % each * bits) & mask;
+
+                data[i] = (uint8_t)((low ^ sign) - sign);
+        }
+        *ret_data = data;
+        return 0;
+}
+
 static bool is_worth_a_view(const struct sl_tensor *tensor)
 {
-        return tensor->dtype != SL_DTYPE_BOOL && sl_tensor_bytes(tensor) >= VIEW_BYTES_MIN;
+        return !is_packed(tensor) && tensor->dtype != SL_DTYPE_BOOL && sl_tensor_bytes(tensor) >= VIEW_BYTES_MIN;
 }
 
 static int take_raw(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, const struct sl_tensor *tensor,
         const void **ret_data)
 {
         const struct sl_wire_data raw = sl_wire_data_of(proto, im->file.bytes, im->file.n_bytes);
-        uint64_t bytes = sl_tensor_bytes(tensor);
+        uint64_t bytes = bytes_in_file(tensor);
 
         if (raw.n_bytes != bytes)
                 return sl_error_set(im->error, EBADMSG, "tensor \"%s\": %" PRIu64 " bytes of data, its shape wants %" PRIu64, name,
                         raw.n_bytes, bytes);
         if (!bytes || !raw.bytes)
                 return 0;
+        if (is_packed(tensor))
+                return unpack(im, tensor, raw.bytes, 1, ret_data);
         if (!im->file.stays || !raw.in_file || !is_worth_a_view(tensor))
                 return copy_bytes(im, tensor, raw.bytes, ret_data);
         *ret_data = raw.bytes;
@@ -121,7 +156,7 @@ static int take_typed(struct sl_importer *im, const Onnx__TensorProto *proto, co
         const void **ret_data)
 {
         struct typed typed = find_typed(proto, tensor->dtype);
-        uint64_t elements = sl_shape_elements(&tensor->shape);
+        uint64_t elements = is_packed(tensor) ? bytes_in_file(tensor) : sl_shape_elements(&tensor->shape);
         uint8_t *data;
 
         if (typed.n != elements)
@@ -129,6 +164,8 @@ static int take_typed(struct sl_importer *im, const Onnx__TensorProto *proto, co
                         typed.n, elements);
         if (!elements)
                 return 0;
+        if (is_packed(tensor))
+                return unpack(im, tensor, typed.data, typed.element_bytes, ret_data);
         data = sl_graph_alloc(im->graph, sl_tensor_bytes(tensor));
         if (!data)
                 return -ENOMEM;
@@ -186,11 +223,11 @@ static int settle_region(
         bool aligned = (uintptr_t)region->data % sl_dtype_bytes(tensor->dtype) == 0;
         int result;
 
-        if (is_worth_a_view(tensor) || (aligned && tensor->dtype != SL_DTYPE_BOOL)) {
+        if (is_worth_a_view(tensor) || (aligned && tensor->dtype != SL_DTYPE_BOOL && !is_packed(tensor))) {
                 *ret_data = region->data;
                 return sl_graph_arena_adopt(im->graph->arena, region->mapping, region->mapping_bytes, sl_external_unmap);
         }
-        result = copy_bytes(im, tensor, region->data, ret_data);
+        result = is_packed(tensor) ? unpack(im, tensor, region->data, 1, ret_data) : copy_bytes(im, tensor, region->data, ret_data);
         if (result == 0) {
                 sl_external_unmap(region->mapping, region->mapping_bytes);
                 region->mapping = NULL;
@@ -201,7 +238,7 @@ static int settle_region(
 static int take_external(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, const struct sl_tensor *tensor,
         const void **ret_data)
 {
-        uint64_t bytes = sl_tensor_bytes(tensor);
+        uint64_t bytes = bytes_in_file(tensor);
         struct sl_external_region region;
         struct external external;
         int result = read_external(im, proto, name, &external);
@@ -225,27 +262,42 @@ static int take_external(struct sl_importer *im, const Onnx__TensorProto *proto,
         return result;
 }
 
-int sl_import_tensor(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, uint32_t *ret_value)
+int sl_import_check_size(struct sl_importer *im, const char *name, const struct sl_tensor *tensor)
+{
+        if (sl_graph_least_bytes(tensor) == UINT64_MAX)
+                return sl_error_set(im->error, E2BIG, "tensor \"%s\": its dimensions overflow", name);
+        return check_limits(im, name, sl_tensor_bytes(tensor));
+}
+
+int sl_import_load(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, struct sl_tensor *ret_tensor,
+        const void **ret_data)
 {
         static const uint8_t nothing[8];
-        const void *data = nothing;
-        struct sl_tensor tensor;
-        int result = read_shape(im, proto, name, &tensor);
+        int result = read_shape(im, proto, name, ret_tensor);
 
-        if (result == 0 && sl_graph_least_bytes(&tensor) == UINT64_MAX)
-                result = sl_error_set(im->error, E2BIG, "tensor \"%s\": its dimensions overflow", name);
+        *ret_data = nothing;
         if (result == 0)
-                result = check_limits(im, name, sl_tensor_bytes(&tensor));
+                result = sl_import_check_size(im, name, ret_tensor);
         if (result < 0)
                 return result;
         if (proto->segment)
                 return sl_error_set(im->error, ENOTSUP, "tensor \"%s\" is a segment of another", name);
         if (proto->has_data_location && proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-                result = take_external(im, proto, name, &tensor, &data);
-        else if (proto->has_raw_data)
-                result = take_raw(im, proto, name, &tensor, &data);
-        else
-                result = take_typed(im, proto, name, &tensor, &data);
+                return take_external(im, proto, name, ret_tensor, ret_data);
+        if (proto->has_raw_data)
+                return take_raw(im, proto, name, ret_tensor, ret_data);
+        return take_typed(im, proto, name, ret_tensor, ret_data);
+}
+
+int sl_import_tensor(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, uint32_t *ret_value)
+{
+        struct sl_tensor tensor;
+        const void *data;
+        int result;
+
+        if (proto->has_data_type && proto->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
+                return sl_vocabulary_tensor(im, proto, name, ret_value);
+        result = sl_import_load(im, proto, name, &tensor, &data);
         return result < 0 ? result : sl_graph_add_constant(im->graph, name, &tensor, data, ret_value);
 }
 
@@ -261,11 +313,10 @@ int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints
         return sl_graph_add_constant(im->graph, name, &tensor, data, ret_value);
 }
 
-int sl_import_floats(
-        struct sl_importer *im, const char *name, const struct sl_tensor *tensor, float **ret_data, uint32_t *ret_value)
+int sl_import_room(struct sl_importer *im, const char *name, const struct sl_tensor *tensor, void **ret_data, uint32_t *ret_value)
 {
         uint64_t bytes = sl_tensor_bytes(tensor);
-        float *data;
+        void *data;
         int result = bytes == UINT64_MAX ? -E2BIG : check_limits(im, name, bytes);
 
         if (result < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of domain ai.onnx.ml, which scikit-learn's, XGBoost's and LightGBM's exporters write, on numbers. What they do to rows
- * becomes nodes of ai.onnx; trees, lists of labels and tables of keys become constants of operators of our own.
+ * Operators of domain ai.onnx.ml, which scikit-learn's, XGBoost's and LightGBM's exporters write, on numbers and on words of which
+ * there is a list (vocabulary.h). What they do to rows becomes nodes of ai.onnx; trees, lists of labels and tables of keys become
+ * constants of operators of our own.
  */
 #include "import/ml.h"
 
@@ -55,15 +56,22 @@ const struct sl_canonical sl_ml_rows_of_domain[] = {
         {.name = "FeatureVectorizer", .understood = " inputdimensions ", .least = 1, .adapt = sl_ml_feature_vectorizer},
         {.name = "ArrayFeatureExtractor", .least = 2, .adapt = sl_ml_array_feature_extractor},
         {.name = "LabelEncoder",
+                .reads_strings = true,
                 .understood = " classes_strings default_float default_int64 default_string default_tensor keys_floats keys_int64s "
                               "keys_strings keys_tensor values_floats values_int64s values_strings values_tensor ",
                 .least = 1,
                 .adapt = sl_ml_label_encoder},
-        {.name = "OneHotEncoder", .understood = " cats_int64s cats_strings zeros ", .least = 1, .adapt = sl_ml_one_hot_encoder},
+        {.name = "OneHotEncoder",
+                .reads_strings = true,
+                .understood = " cats_int64s cats_strings zeros ",
+                .least = 1,
+                .adapt = sl_ml_one_hot_encoder},
         {.name = "ZipMap", .understood = " classlabels_int64s classlabels_strings ", .least = 1, .adapt = sl_ml_zip_map},
         {.name = "CategoryMapper",
+                .reads_strings = true,
                 .understood = " cats_int64s cats_strings default_int64 default_string ",
-                .adapt = sl_ml_refuse_words},
+                .least = 1,
+                .adapt = sl_ml_category_mapper},
         {.name = "DictVectorizer", .understood = " int64_vocabulary string_vocabulary ", .adapt = sl_ml_refuse_words},
         {.name = "CastMap", .understood = " cast_to map_form max_map ", .adapt = sl_ml_refuse_words},
         {.name = NULL},

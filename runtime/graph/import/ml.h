@@ -34,6 +34,7 @@ SL_ML(refuse_words);
 /* ml_tables.c */
 SL_ML(label_encoder);
 SL_ML(one_hot_encoder);
+SL_ML(category_mapper);
 
 /* ml_scores.c: what classifiers and regressors have in common */
 
@@ -43,12 +44,12 @@ const int64_t *sl_ml_ints(struct sl_expansion *x, const char *name, size_t *ret_
 
 /*
  * The numbers of attribute @name, a list, or @tensor, a tensor of float32 or float64 (NULL: no such attribute), which the caller
- * frees; NULL and 0 when both are absent. @ret_double becomes true for float64.
+ * frees; NULL and 0 when both are absent, or something was wrong before. @ret_double becomes true for float64.
  */
 double *sl_ml_doubles(struct sl_expansion *x, const char *name, const char *tensor, size_t *ret_n, bool *ret_double);
 
-/* Some of the strings is there: words are not supported. */
-bool sl_ml_has_words(struct sl_expansion *x, const char *name);
+/* The strings of an attribute, NULL and 0 when there are none. */
+const ProtobufCBinaryData *sl_ml_strings(struct sl_expansion *x, const char *name, size_t *ret_n);
 
 /* Constants of the graph: a copy of @n numbers of these dimensions. */
 uint32_t sl_ml_constant(struct sl_expansion *x, uint32_t dtype, const void *data, const int64_t *dims, uint32_t rank);
@@ -63,12 +64,6 @@ enum sl_post_transform sl_ml_post(struct sl_expansion *x);
 /* Rows of scores, transformed. */
 uint32_t sl_ml_transform(struct sl_expansion *x, uint32_t scores, enum sl_post_transform post);
 
-/*
- * The integer labels of a classifier, of which there must be one, or at least one, from attribute @name; strings, in attribute
- * @words, are refused.
- */
-const int64_t *sl_ml_labels(struct sl_expansion *x, const char *name, const char *words, size_t *ret_n);
-
 /* How rows of scores become labels and scores that go out (kernels/shape/classes.h). */
 struct sl_ml_classes {
         enum sl_post_transform post;
@@ -76,7 +71,14 @@ struct sl_ml_classes {
         double threshold; /* of a single score */
         const int64_t *labels;
         size_t n_labels;
+        uint32_t vocabulary; /* of which the labels are places, 0: they are numbers */
 };
+
+/* The labels of a classifier, of which there must be one: integers in attribute @name, or strings in attribute @words. */
+void sl_ml_labels(struct sl_expansion *x, const char *name, const char *words, struct sl_ml_classes *classes);
+
+/* Output @index of the file's node is @value, of strings where there is a vocabulary. */
+void sl_ml_output(struct sl_expansion *x, uint32_t index, uint32_t value, uint32_t vocabulary);
 
 /* Outputs 0 and 1 of a classifier: the labels, and the scores as they go out. */
 void sl_ml_classify(struct sl_expansion *x, uint32_t scores, const struct sl_ml_classes *classes);

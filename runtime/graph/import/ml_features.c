@@ -37,6 +37,17 @@ static int64_t last_dim(const struct sl_expansion *x, uint32_t value)
         return shape->rank ? shape->dims[shape->rank - 1] : -1;
 }
 
+/* A list has one number, or one for each feature. */
+static void check_list(struct sl_expansion *x, uint32_t value, size_t n)
+{
+        int64_t features = sl_expand_shape(x, value)->rank ? last_dim(x, value) : 1;
+
+        if (n != 1 && features < 0)
+                sl_expand_unsettled(x, "how many features there are is not known");
+        else if (n != 1 && (int64_t)n != features)
+                sl_expand_misfit(x, "a list has neither one number nor one for each feature");
+}
+
 /* The list as a vector to compute with, one number for all features or one for each; SL_VALUE_NONE without it. */
 static uint32_t per_feature(struct sl_expansion *x, const char *name, uint32_t value)
 {
@@ -47,8 +58,7 @@ static uint32_t per_feature(struct sl_expansion *x, const char *name, uint32_t v
         list = sl_ml_doubles(x, name, NULL, &n, &is_double);
         if (!n)
                 return SL_VALUE_NONE;
-        if (n != 1 && (int64_t)n != last_dim(x, value))
-                sl_expand_misfit(x, "a list has neither one number nor one for each feature");
+        check_list(x, value, n);
         return numbers(x, sl_expand_dtype(x, value), list, n);
 }
 
@@ -120,8 +130,8 @@ SL_ML(imputer)
 
         (void)draft;
         integers = sl_ml_ints(&x, "imputed_value_int64s", &n);
-        if (integers && n != 1 && (int64_t)n != last_dim(&x, value))
-                sl_expand_misfit(&x, "a list has neither one number nor one for each feature");
+        if (integers)
+                check_list(&x, value, n);
         if (sl_dtype_is_float(dtype)) {
                 where.inputs[1] = per_feature(&x, "imputed_value_floats", value);
                 where.inputs[0] = is_missing(&x, value);
@@ -217,12 +227,33 @@ SL_ML(array_feature_extractor)
         return sl_expansion_end(&x);
 }
 
+/* The labels of its columns, of an output of the model. */
+static void label_columns(struct sl_expansion *x, const char *output)
+{
+        size_t n;
+        const ProtobufCBinaryData *strings = sl_ml_strings(x, "classlabels_strings", &n);
+        uint32_t vocabulary;
+        int64_t *places;
+
+        if (!n || x->result < 0 || x->im->graph != x->im->vocabularies->graph)
+                return;
+        x->result = sl_vocabulary_new(x->im, &vocabulary);
+        if (x->result == 0)
+                x->result = sl_vocabulary_add_all(x->im, vocabulary, x->node->name, strings, n, &places);
+        for (size_t i = 0; i < n && x->result == 0; i++)
+                if (places[i] != (int64_t)i)
+                        sl_expand_wrong(x, "a label is there twice");
+        if (x->result == 0)
+                x->result = sl_vocabulary_label(x->im, output, vocabulary);
+}
+
 /* A map for each row, of labels and numbers: what goes out is the tensor of the numbers, in the order of the labels. */
 SL_ML(zip_map)
 {
         struct sl_expansion x = sl_expansion_of(im, node);
 
         (void)draft;
+        label_columns(&x, node->proto->output[0]);
         sl_expand_output(&x, 0, sl_expand_input(&x, 0));
         return sl_expansion_end(&x);
 }

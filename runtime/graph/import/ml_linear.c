@@ -4,6 +4,8 @@
 
 #include "shape/trees.h"
 
+#include <inttypes.h>
+
 /* @n rows of coefficients over the features of @rows, and an offset for each, which may be absent. */
 static uint32_t product(struct sl_expansion *x, uint32_t rows, size_t n)
 {
@@ -13,6 +15,8 @@ static uint32_t product(struct sl_expansion *x, uint32_t rows, size_t n)
         const float *coefficients = sl_ml_floats(x, "coefficients", &n_coefficients);
         const float *intercepts = sl_ml_floats(x, "intercepts", &n_intercepts);
 
+        if (features < 0)
+                sl_expand_unsettled(x, "how many features there are is not known");
         if (x->result == 0 &&
                 (!n || n > SL_TREE_TARGETS_MAX || features < 1 || n_coefficients % n || n_coefficients / n != (size_t)features))
                 sl_expand_misfit(x, "its coefficients are not one for each feature and row");
@@ -37,7 +41,7 @@ SL_ML(linear_regressor)
 
         (void)draft;
         if (targets < 1)
-                sl_expand_wrong(&x, "its number of targets is out of range");
+                sl_expand_wrong(&x, "targets is %" PRId64 ", wants 1 or more", targets);
         scores = product(&x, sl_ml_rows(&x, false), (size_t)targets);
         /* A single target is transformed by PROBIT alone, as ONNX Runtime does it. */
         sl_expand_output(&x, 0, sl_ml_transform(&x, scores, targets == 1 && post != SL_POST_PROBIT ? SL_POST_NONE : post));
@@ -53,7 +57,7 @@ SL_ML(linear_classifier)
         size_t n_coefficients, n;
 
         (void)draft;
-        classes.labels = sl_ml_labels(&x, "classlabels_ints", "classlabels_strings", &classes.n_labels);
+        sl_ml_labels(&x, "classlabels_ints", "classlabels_strings", &classes);
         sl_ml_floats(&x, "coefficients", &n_coefficients);
         n = classes.n_labels;
         if (x.result == 0 && n == 2 && n_coefficients == (size_t)sl_expand_shape(&x, rows)->dims[1]) {

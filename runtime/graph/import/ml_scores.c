@@ -66,26 +66,30 @@ double *sl_ml_doubles(struct sl_expansion *x, const char *name, const char *tens
         const Onnx__AttributeProto *attr = tensor ? sl_onnx_attr(x->node, tensor) : NULL;
         const float *floats;
         double *doubles;
+        size_t n;
 
         *ret_n = 0;
         if (attr && attr->t)
                 return doubles_of_tensor(x, attr, ret_n, ret_double);
-        floats = sl_ml_floats(x, name, ret_n);
+        floats = sl_ml_floats(x, name, &n);
         if (!floats || x->result < 0)
                 return NULL;
-        doubles = malloc((*ret_n + 1) * sizeof(*doubles));
-        for (size_t i = 0; doubles && i < *ret_n; i++)
+        doubles = malloc((n + 1) * sizeof(*doubles));
+        for (size_t i = 0; doubles && i < n; i++)
                 doubles[i] = (double)floats[i];
-        if (!doubles)
+        if (doubles)
+                *ret_n = n;
+        else
                 x->result = -ENOMEM;
         return doubles;
 }
 
-bool sl_ml_has_words(struct sl_expansion *x, const char *name)
+const ProtobufCBinaryData *sl_ml_strings(struct sl_expansion *x, const char *name, size_t *ret_n)
 {
-        const Onnx__AttributeProto *attr = sl_onnx_attr(x->node, name);
+        const Onnx__AttributeProto *attr = typed(x, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
 
-        return attr && attr->n_strings;
+        *ret_n = attr ? attr->n_strings : 0;
+        return *ret_n ? attr->strings : NULL;
 }
 
 uint32_t sl_ml_constant(struct sl_expansion *x, uint32_t dtype, const void *data, const int64_t *dims, uint32_t rank)
@@ -148,15 +152,35 @@ uint32_t sl_ml_transform(struct sl_expansion *x, uint32_t scores, enum sl_post_t
         return sl_expand(x, &draft);
 }
 
-const int64_t *sl_ml_labels(struct sl_expansion *x, const char *name, const char *words, size_t *ret_n)
+void sl_ml_labels(struct sl_expansion *x, const char *name, const char *words, struct sl_ml_classes *classes)
 {
-        const int64_t *labels = sl_ml_ints(x, name, ret_n);
+        size_t n_strings;
+        const ProtobufCBinaryData *strings = sl_ml_strings(x, words, &n_strings);
+        int64_t *places = NULL;
 
-        if (!labels && sl_ml_has_words(x, words))
-                sl_expand_refuse(x, "its labels are strings, which are not supported: train it on integers, or map them outside");
-        else if (!labels || !*ret_n)
+        classes->labels = sl_ml_ints(x, name, &classes->n_labels);
+        if (classes->n_labels)
+                return;
+        if (!strings)
                 sl_expand_wrong(x, "it has no labels");
-        return labels;
+        if (x->result == 0)
+                x->result = sl_vocabulary_new(x->im, &classes->vocabulary);
+        if (x->result == 0)
+                x->result = sl_vocabulary_add_all(x->im, classes->vocabulary, x->node->name, strings, n_strings, &places);
+        classes->labels = places;
+        classes->n_labels = n_strings;
+}
+
+void sl_ml_output(struct sl_expansion *x, uint32_t index, uint32_t value, uint32_t vocabulary)
+{
+        const struct sl_symbol *symbol;
+
+        sl_expand_output(x, index, value);
+        if (x->result < 0 || !vocabulary || !sl_expand_has_output(x, index))
+                return;
+        symbol = sl_symbols_find(&x->im->symbols, x->node->proto->output[index]);
+        if (symbol && symbol->value != SL_VALUE_NONE)
+                x->result = sl_vocabulary_assign(x->im, symbol->value, vocabulary);
 }
 
 void sl_ml_classify(struct sl_expansion *x, uint32_t scores, const struct sl_ml_classes *classes)
@@ -176,6 +200,6 @@ void sl_ml_classify(struct sl_expansion *x, uint32_t scores, const struct sl_ml_
                 x->result = sl_graph_add_value(x->im->graph, x->node->name, SL_VALUE_COMPUTED, &nothing, &outputs[i]);
         if (x->result == 0)
                 x->result = sl_import_emit(x->im, x->node, &draft, outputs);
-        sl_expand_output(x, 0, outputs[1]);
+        sl_ml_output(x, 0, outputs[1], classes->vocabulary);
         sl_expand_output(x, 1, outputs[0]);
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum kernel { KERNEL_LINEAR, KERNEL_POLY, KERNEL_RBF, KERNEL_SIGMOID };
@@ -42,8 +43,12 @@ static void read_machine(struct sl_expansion *x, struct machine *m)
         m->coefficients = sl_ml_floats(x, "coefficients", &m->n_coefficients);
         m->vectors = sl_ml_floats(x, "support_vectors", &m->n_vector_elements);
         m->rho = sl_ml_floats(x, "rho", &m->n_rho);
-        if (!m->n_rho || !m->n_coefficients || m->features < 1)
+        if (!m->n_rho || !m->n_coefficients)
                 sl_expand_wrong(x, "it has no coefficients or no rho");
+        else if (m->features < 0)
+                sl_expand_unsettled(x, "how many features there are is not known");
+        else if (!m->features)
+                sl_expand_misfit(x, "its rows have no features");
 }
 
 /* a times b transposed, plus an offset, which may be absent. */
@@ -80,7 +85,8 @@ static uint32_t kernel_of(struct sl_expansion *x, const struct machine *m)
 /* 1 above 0, -1 elsewhere. */
 static uint32_t sign_of(struct sl_expansion *x, uint32_t y)
 {
-        uint32_t above = sl_expand_cast(x, sl_expand_binary(x, SL_OP_GREATER, y, sl_expand_number(x, 0, SL_DTYPE_F32)), SL_DTYPE_F32);
+        uint32_t above =
+                sl_expand_cast(x, sl_expand_binary(x, SL_OP_GREATER, y, sl_expand_number(x, 0, SL_DTYPE_F32)), SL_DTYPE_F32);
 
         return sl_expand_plus(x, sl_expand_times(x, above, 2), sl_expand_number(x, -1, SL_DTYPE_F32));
 }
@@ -96,8 +102,10 @@ SL_ML(svm_regressor)
         read_machine(&x, &m);
         m.n_vectors = sl_expand_int(&x, "n_supports", 0);
         n = m.n_vectors > 0 ? m.n_vectors : m.features;
-        if (x.result == 0 && m.n_coefficients != (size_t)n)
+        if (m.n_coefficients != (size_t)n && m.n_vectors > 0)
                 sl_expand_wrong(&x, "its coefficients are not one for each support vector");
+        else if (m.n_coefficients != (size_t)n)
+                sl_expand_misfit(&x, "its coefficients are not one for each feature");
         coefficients = sl_ml_constant(&x, SL_DTYPE_F32, m.coefficients, (int64_t[]){1, n}, 2);
         y = m.n_vectors > 0 ? kernel_of(&x, &m) : m.rows;
         y = product(&x, y, coefficients, sl_ml_vector(&x, SL_DTYPE_F32, m.rho, m.n_rho ? 1 : 0), true);
@@ -168,7 +176,7 @@ static uint32_t vote(struct sl_expansion *x, uint32_t decisions, const struct sl
                 x->result = sl_graph_add_value(x->im->graph, x->node->name, SL_VALUE_COMPUTED, &nothing, &outputs[i]);
         if (x->result == 0)
                 x->result = sl_import_emit(x->im, x->node, &draft, outputs);
-        sl_expand_output(x, 0, outputs[1]);
+        sl_ml_output(x, 0, outputs[1], classes->vocabulary);
         return outputs[0];
 }
 
@@ -224,15 +232,18 @@ SL_ML(svm_classifier)
 
         (void)draft;
         read_machine(&x, &m);
-        classes.labels = sl_ml_labels(&x, "classlabels_ints", "classlabels_strings", &classes.n_labels);
+        sl_ml_labels(&x, "classlabels_ints", "classlabels_strings", &classes);
         per_class = sl_ml_ints(&x, "vectors_per_class", &n_per_class);
         for (size_t i = 0; i < n_per_class && x.result == 0; i++) {
                 if (per_class[i] < 0 || per_class[i] > INT32_MAX || m.n_vectors + per_class[i] > INT32_MAX)
-                        sl_expand_wrong(&x, "its numbers of support vectors are out of range");
+                        sl_expand_wrong(&x,
+                                "element %zu of vectors_per_class is %" PRId64 ", wants 0 or more, and 2^31 - 1 together", i,
+                                per_class[i]);
                 m.n_vectors += per_class[i];
         }
         if (m.n_vectors && (n_per_class != classes.n_labels || n_per_class < 2 || n_per_class > SL_PAIR_CLASSES_MAX))
-                sl_expand_wrong(&x, "its numbers of support vectors are not one for each of 2 to 2048 classes");
+                sl_expand_wrong(&x, "vectors_per_class has %zu elements for %zu classes, wants one for each of 2 to %d",
+                        n_per_class, classes.n_labels, SL_PAIR_CLASSES_MAX);
         if (x.result == 0 && m.n_vectors)
                 by_vectors(&x, &m, per_class, &classes);
         else if (x.result == 0)

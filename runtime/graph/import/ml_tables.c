@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoders of numbers: a table of keys, sorted, that each element is looked up in. */
+/* Encoders: a table of keys, sorted, that each element is looked up in. Words are places in a vocabulary. */
 #include "import/ml.h"
 
 #include "base/cleanup.h"
@@ -12,6 +12,7 @@ struct column {
         uint32_t dtype;
         const void *data;
         size_t n;
+        uint32_t vocabulary; /* of words, 0: they are numbers */
 };
 
 struct key {
@@ -133,18 +134,71 @@ static bool take_tensor(struct sl_expansion *x, const char *name, struct column 
         return true;
 }
 
-/* Attributes "keys_tensor", "keys_int64s" or "keys_floats", and the same of values. */
+/* What is looked up are places in the vocabulary of input 0. */
+static void find_words(struct sl_expansion *x, const ProtobufCBinaryData *words, size_t n, struct column *column)
+{
+        uint32_t vocabulary = x->node->n_inputs ? sl_vocabulary_of(x->im, x->node->inputs[0]) : 0;
+        int64_t *places = NULL;
+
+        if (!vocabulary)
+                sl_expand_wrong(x, "it encodes strings, and its input has none");
+        if (x->result == 0)
+                x->result = sl_vocabulary_find_all(x->im, vocabulary, x->node->name, words, n, &places);
+        *column = (struct column){.dtype = SL_DTYPE_I64, .data = places, .n = n, .vocabulary = vocabulary};
+}
+
+/* Words that go out have a vocabulary of their own. */
+static void list_words(struct sl_expansion *x, const ProtobufCBinaryData *words, size_t n, struct column *column)
+{
+        int64_t *places = NULL;
+
+        *column = (struct column){.dtype = SL_DTYPE_I64, .n = n};
+        if (x->result == 0)
+                x->result = sl_vocabulary_new(x->im, &column->vocabulary);
+        if (x->result == 0)
+                x->result = sl_vocabulary_add_all(x->im, column->vocabulary, x->node->name, words, n, &places);
+        column->data = places;
+}
+
+/* The strings of attribute @list, or of the tensor in @tensor. */
+static const ProtobufCBinaryData *strings_of(struct sl_expansion *x, const char *list, const char *tensor, size_t *ret_n)
+{
+        const Onnx__AttributeProto *attr = sl_onnx_attr(x->node, tensor);
+        const ProtobufCBinaryData *strings = sl_ml_strings(x, list, ret_n);
+
+        if (strings || !attr || !attr->t || !attr->t->has_data_type || attr->t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
+                return strings;
+        *ret_n = attr->t->n_string_data;
+        return *ret_n ? attr->t->string_data : NULL;
+}
+
+static bool are_keys(const char *kind)
+{
+        return !strcmp(kind, "keys");
+}
+
+/* Attributes "keys_tensor", "keys_int64s", "keys_floats" or "keys_strings", and the same of values. */
 static struct column read_column(struct sl_expansion *x, const char *kind)
 {
         char tensor[32], ints[32], floats[32], words[32];
+        const ProtobufCBinaryData *strings;
         struct column column = {0};
+        size_t n;
 
         snprintf(tensor, sizeof(tensor), "%s_tensor", kind);
         snprintf(ints, sizeof(ints), "%s_int64s", kind);
         snprintf(floats, sizeof(floats), "%s_floats", kind);
         snprintf(words, sizeof(words), "%s_strings", kind);
-        if (sl_ml_has_words(x, words) || sl_ml_has_words(x, "classes_strings"))
-                sl_expand_refuse(x, "it encodes strings, which are not supported");
+        strings = strings_of(x, words, tensor, &n);
+        if (strings) {
+                if (are_keys(kind))
+                        find_words(x, strings, n, &column);
+                else
+                        list_words(x, strings, n, &column);
+                return column;
+        }
+        if (are_keys(kind) && x->node->n_inputs && sl_vocabulary_of(x->im, x->node->inputs[0]))
+                sl_expand_wrong(x, "its input has strings, and its keys are numbers");
         if (x->result < 0 || take_tensor(x, tensor, &column))
                 return column;
         column.dtype = SL_DTYPE_I64;
@@ -158,24 +212,84 @@ static struct column read_column(struct sl_expansion *x, const char *kind)
         return column;
 }
 
+/* The place of attribute default_string, "_Unused" without one, among the words that go out. */
+static int64_t default_word(struct sl_expansion *x, const struct column *values)
+{
+        static const char unused[] = "_Unused";
+        ProtobufCBinaryData word = {sizeof(unused) - 1, (uint8_t *)unused};
+        const Onnx__AttributeProto *attr = sl_onnx_attr(x->node, "default_string");
+        int64_t place = -1;
+        size_t n;
+
+        if (attr && attr->has_s)
+                word = attr->s;
+        attr = sl_onnx_attr(x->node, "default_tensor");
+        if (attr && attr->t && attr->t->n_string_data == 1)
+                word = *strings_of(x, "", "default_tensor", &n);
+        if (x->result == 0)
+                x->result = sl_vocabulary_add(x->im, values->vocabulary, x->node->name, &word, &place);
+        return place;
+}
+
+static int64_t *count_up(struct sl_expansion *x, size_t n);
+
+/* Words to numbers or numbers to words, as the input is: what opset 1 of LabelEncoder and CategoryMapper do. */
+static int encode_both_ways(struct sl_expansion *x, const ProtobufCBinaryData *words, size_t n, const int64_t *numbers)
+{
+        struct column ints = {.dtype = SL_DTYPE_I64, .data = numbers, .n = n}, places = {0};
+        bool reads = x->node->n_inputs && sl_vocabulary_of(x->im, x->node->inputs[0]);
+        int64_t other;
+
+        if (reads)
+                find_words(x, words, n, &places);
+        else
+                list_words(x, words, n, &places);
+        other = reads ? sl_expand_int(x, "default_int64", -1) : default_word(x, &places);
+        sl_ml_output(x, 0, look_up(x, sl_expand_input(x, 0), reads ? &places : &ints, reads ? &ints : &places, &other),
+                reads ? 0 : places.vocabulary);
+        return sl_expansion_end(x);
+}
+
+SL_ML(category_mapper)
+{
+        struct sl_expansion x = sl_expansion_of(im, node);
+        size_t n_words, n;
+        const ProtobufCBinaryData *words = sl_ml_strings(&x, "cats_strings", &n_words);
+        const int64_t *numbers = sl_ml_ints(&x, "cats_int64s", &n);
+
+        (void)draft;
+        if (!words || n_words != n)
+                sl_expand_wrong(&x, "its cats_int64s and cats_strings are not one for one");
+        return x.result < 0 ? x.result : encode_both_ways(&x, words, n, numbers);
+}
+
 SL_ML(label_encoder)
 {
         struct sl_expansion x = sl_expansion_of(im, node);
-        struct column keys = read_column(&x, "keys"), values = read_column(&x, "values"), other = {0};
-        int64_t integer = sl_expand_int(&x, "default_int64", -1);
+        size_t n_classes;
+        const ProtobufCBinaryData *classes = sl_ml_strings(&x, "classes_strings", &n_classes);
+        SL_CLEANUP(sl_cleanup_free) int64_t *numbers = classes ? count_up(&x, n_classes) : NULL;
+        struct column keys, values, other = {0};
+        int64_t integer;
+
+        (void)draft;
+        if (classes)
+                return x.result < 0 ? x.result : encode_both_ways(&x, classes, n_classes, numbers);
+        keys = read_column(&x, "keys");
+        values = read_column(&x, "values");
+        integer = values.vocabulary ? default_word(&x, &values) : sl_expand_int(&x, "default_int64", -1);
         float real = (float)sl_expand_float(&x, "default_float", -0.0);
         const char zero[8] = {0};
         const void *fallback = values.dtype == SL_DTYPE_I64   ? (const void *)&integer
                                : values.dtype == SL_DTYPE_F32 ? &real
                                                               : (const void *)zero;
 
-        (void)draft;
-        if (take_tensor(&x, "default_tensor", &other)) {
+        if (!values.vocabulary && take_tensor(&x, "default_tensor", &other)) {
                 if (other.dtype != values.dtype || !other.n)
                         sl_expand_wrong(&x, "its default is not of the type of its values");
                 fallback = other.data;
         }
-        sl_expand_output(&x, 0, look_up(&x, sl_expand_input(&x, 0), &keys, &values, fallback));
+        sl_ml_output(&x, 0, look_up(&x, sl_expand_input(&x, 0), &keys, &values, fallback), values.vocabulary);
         return sl_expansion_end(&x);
 }
 
@@ -197,14 +311,19 @@ SL_ML(one_hot_encoder)
         static const int64_t nowhere = -1;
         struct sl_expansion x = sl_expansion_of(im, node);
         uint32_t value = sl_expand_cast(&x, sl_expand_input(&x, 0), SL_DTYPE_I64), places;
+        size_t n_words;
+        const ProtobufCBinaryData *words = sl_ml_strings(&x, "cats_strings", &n_words);
         struct column keys = {.dtype = SL_DTYPE_I64}, values = {.dtype = SL_DTYPE_I64};
         SL_CLEANUP(sl_cleanup_free) int64_t *numbers = NULL;
         int64_t axis = sl_expand_shape(&x, value)->rank;
 
         (void)draft;
-        if (sl_ml_has_words(&x, "cats_strings"))
-                sl_expand_refuse(&x, "its categories are strings, which are not supported");
-        keys.data = sl_ml_ints(&x, "cats_int64s", &keys.n);
+        if (words)
+                find_words(&x, words, n_words, &keys);
+        else
+                keys.data = sl_ml_ints(&x, "cats_int64s", &keys.n);
+        if (!words && node->n_inputs && sl_vocabulary_of(im, node->inputs[0]))
+                sl_expand_wrong(&x, "its input has strings, and its categories are numbers");
         numbers = count_up(&x, keys.n);
         values.data = numbers;
         values.n = keys.n;

@@ -8,6 +8,7 @@
 
 #include "shape/trees.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -110,11 +111,12 @@ static void read_node(struct sl_expansion *x, const struct lists *lists, size_t 
         item->yes = item_at(lists, lists->yes[i], lists->yes_is_leaf[i]);
         item->no = item_at(lists, lists->no[i], lists->no_is_leaf[i]);
         if (item->mode > SL_BRANCH_MEMBER)
-                sl_expand_wrong(x, "a node has a mode that is unknown");
+                sl_expand_wrong(x, "node %zu has mode %d, outside [0,%d]", i, (int)item->mode, SL_BRANCH_MEMBER);
         if (item->yes == UINT32_MAX || item->no == UINT32_MAX)
-                sl_expand_wrong(x, "a node has a child that is not there");
+                sl_expand_wrong(x, "node %zu has child %" PRId64 " or %" PRId64 ", of which one is not there", i, lists->yes[i],
+                        lists->no[i]);
         if (lists->features[i] < 0 || lists->features[i] > INT32_MAX / 2)
-                sl_expand_wrong(x, "a node looks at a feature out of range");
+                sl_expand_wrong(x, "node %zu looks at feature %" PRId64 ", outside [0,%d]", i, lists->features[i], INT32_MAX / 2);
         item->feature = (uint32_t)lists->features[i];
 }
 
@@ -133,12 +135,13 @@ static void fill_forest(struct sl_expansion *x, const struct lists *lists, struc
                 forest->items[lists->n + i] = (struct sl_forest_item){.mode = SL_BRANCH_LEAF, .first = i, .count = 1};
                 forest->entries[i] = (struct sl_forest_entry){(uint32_t)lists->targets[i], lists->weights[i]};
                 if (lists->targets[i] < 0 || lists->targets[i] >= forest->n_targets)
-                        sl_expand_wrong(x, "a leaf has a target out of range");
+                        sl_expand_wrong(
+                                x, "leaf %u has target %" PRId64 ", outside [0,%u)", i, lists->targets[i], forest->n_targets);
         }
         for (size_t i = 0; i < lists->n_roots && x->result == 0; i++) {
                 forest->roots[i] = item_at(lists, lists->roots[i], false);
                 if (forest->roots[i] == UINT32_MAX)
-                        sl_expand_wrong(x, "a root is not there");
+                        sl_expand_wrong(x, "root %zu is node %" PRId64 ", which is not there", i, lists->roots[i]);
         }
 }
 
@@ -172,7 +175,10 @@ SL_ML(tree_ensemble)
 
         (void)draft;
         if (targets < 1 || targets > SL_TREE_TARGETS_MAX || sum < 0 || sum > 3 || post < 0 || post >= SL_POST_LIMIT)
-                sl_expand_wrong(&x, "n_targets, aggregate_function or post_transform is out of range");
+                sl_expand_wrong(&x,
+                        "n_targets is %" PRId64 ", aggregate_function %" PRId64 ", post_transform %" PRId64
+                        ": outside [1,%d], [0,3] or [0,%d]",
+                        targets, sum, post, SL_TREE_TARGETS_MAX, SL_POST_LIMIT - 1);
         if (x.result == 0)
                 read_lists(&x, &lists);
         scores = emit_lists(&x, &lists, targets, sum);

@@ -337,7 +337,7 @@ static int64_t targets_of(struct sl_expansion *x, const char *name)
         int64_t targets = sl_expand_int(x, name, 1);
 
         if (targets < 1 || targets > SL_TREE_TARGETS_MAX)
-                sl_expand_wrong(x, "its number of targets is out of range");
+                sl_expand_wrong(x, "%s is %" PRId64 ", outside [1,%d]", name, targets, SL_TREE_TARGETS_MAX);
         return targets;
 }
 
@@ -414,9 +414,11 @@ SL_ML(tree_classifier)
         uint32_t scores;
 
         (void)draft;
-        classes.labels = sl_ml_labels(&x, "classlabels_int64s", "classlabels_strings", &classes.n_labels);
+        sl_ml_labels(&x, "classlabels_int64s", "classlabels_strings", &classes);
         if (x.result == 0 && classes.n_labels > SL_TREE_TARGETS_MAX)
-                sl_expand_wrong(&x, "its number of labels is out of range");
+                sl_expand_wrong(&x, "it has %zu labels, at most %d", classes.n_labels, SL_TREE_TARGETS_MAX);
+        if (classes.vocabulary && classes.n_labels == 1)
+                sl_expand_refuse(&x, "a classifier with one label, a string: it says true or false");
         like.n_targets = (uint32_t)classes.n_labels;
         if (x.result == 0)
                 read_lists(&x, "class", &lists);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of a node of the file: found by name, checked for their type. */
+#include "base/utf8.h"
 #include "import/importer.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define STRING_BYTES 64 /* of a value that is shown */
 
 const Onnx__AttributeProto *sl_onnx_attr(const struct sl_onnx_node *node, const char *name)
 {
@@ -97,18 +101,23 @@ int sl_onnx_word(struct sl_importer *im, const struct sl_onnx_node *node, const 
         struct sl_attrs *attrs)
 {
         const Onnx__AttributeProto *attr = sl_onnx_attr(node, name);
+        char what[320], value[STRING_BYTES];
         int64_t place = 0;
 
         if (!attr)
                 return 0;
         if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING || !attr->has_s)
                 return wrong_type(im, node, name);
-        for (size_t length; *words; place++) {
-                length = strcspn(words, " ");
-                if (length == attr->s.len && !memcmp(words, attr->s.data, length))
+        for (const char *word = words; *word; place++) {
+                size_t length = strcspn(word, " ");
+
+                if (length == attr->s.len && !memcmp(word, attr->s.data, length))
                         return sl_attrs_set_int(attrs, id, place);
-                words += length + strspn(words + length, " ");
+                word += length + strspn(word + length, " ");
         }
-        return sl_error_set(im->error, ENOTSUP, "node \"%s\" (%s): attribute %s has the value \"%.*s\", which is unknown",
-                node->name, node->proto->op_type, name, (int)(attr->s.len < 40 ? attr->s.len : 40), (const char *)attr->s.data);
+        snprintf(value, sizeof(value), "%.*s", (int)(attr->s.len < sizeof(value) ? attr->s.len : sizeof(value)),
+                (const char *)attr->s.data);
+        snprintf(what, sizeof(what), "attribute %s is \"%s%s\", none of %s", name, sl_utf8_clean(value, value, sizeof(value)),
+                attr->s.len < sizeof(value) ? "" : "...", words);
+        return sl_import_refuse(im, node, what);
 }

@@ -5,6 +5,7 @@
  */
 #include "base/utf8.h"
 #include "import/importer.h"
+#include "signature.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,25 +53,47 @@ static int read_dim(struct sl_importer *im, const char *input, uint32_t index, c
                 return 0;
         }
         size = sl_dim_sizes_find(im->sizes, sl_symbol_name(parameter, input, index, name));
-        if (!size && (index > 0 || (*batch && strcmp(*batch, parameter))))
+        if (size == SL_DIM_SIZE_NONE && (im->limits->sizes_unknown || im->limits->any_size)) {
+                *ret_dim = SL_DIM_UNKNOWN;
+                return 0;
+        }
+        if (size == SL_DIM_SIZE_NONE && (index > 0 || (*batch && strcmp(*batch, parameter))))
                 return refuse_open(im, input, index, name);
-        if (size)
+        if (size != SL_DIM_SIZE_NONE)
                 im->sized = true;
         else
                 *batch = parameter;
-        *ret_dim = size ? size : SL_DIM_BATCH;
+        *ret_dim = size != SL_DIM_SIZE_NONE ? size : SL_DIM_BATCH;
         return 0;
+}
+
+const Onnx__TypeProto__Tensor *sl_onnx_tensor_of(const Onnx__ValueInfoProto *info)
+{
+        const Onnx__TypeProto *type = info->type;
+
+        if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type)
+                type = type->optional_type->elem_type;
+        return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type : NULL;
+}
+
+/* A sequence, or an optional one. */
+static bool is_listed(const Onnx__TypeProto *type)
+{
+        if (type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type && type->optional_type->elem_type)
+                type = type->optional_type->elem_type;
+        return type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE;
 }
 
 static int read_type(struct sl_importer *im, const Onnx__ValueInfoProto *info, const char **batch, struct sl_tensor *tensor)
 {
-        const Onnx__TypeProto__Tensor *type =
-                info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? info->type->tensor_type : NULL;
+        const Onnx__TypeProto__Tensor *type = sl_onnx_tensor_of(info);
+        bool strings = sl_vocabulary_is_of_strings(info);
         int result = 0;
 
         if (!type)
-                return sl_error_set(im->error, ENOTSUP, "input \"%s\" is no dense tensor", info->name);
-        if (!type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type))
+                return sl_error_set(im->error, ENOTSUP, "input \"%s\" is no dense tensor%s", info->name,
+                        info->type && is_listed(info->type) ? ", but a sequence, whose length a request alone would say" : "");
+        if (!type->has_elem_type || type->elem_type < 0 || (!sl_dtype_bytes((uint32_t)type->elem_type) && !strings))
                 return sl_error_set(
                         im->error, ENOTSUP, "input \"%s\": element type %d is not supported", info->name, type->elem_type);
         if (!type->shape)
@@ -78,7 +101,8 @@ static int read_type(struct sl_importer *im, const Onnx__ValueInfoProto *info, c
         if (type->shape->n_dim > SL_RANK_MAX)
                 return sl_error_set(
                         im->error, E2BIG, "input \"%s\": rank %zu, at most %d", info->name, type->shape->n_dim, SL_RANK_MAX);
-        *tensor = (struct sl_tensor){.dtype = (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
+        *tensor = (struct sl_tensor){
+                .dtype = strings ? SL_DTYPE_I64 : (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
         for (uint32_t i = 0; i < tensor->shape.rank && result == 0; i++)
                 result = read_dim(im, info->name, i, type->shape->dim[i], batch, &tensor->shape.dims[i]);
         return result;
@@ -94,9 +118,9 @@ static bool is_given(const struct sl_importer *im, const Onnx__ValueInfoProto *i
 
 static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *info)
 {
-        bool tensor = info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && info->type->tensor_type;
+        const Onnx__TypeProto__Tensor *type = sl_onnx_tensor_of(info);
 
-        return tensor ? info->type->tensor_type->shape : NULL;
+        return type ? type->shape : NULL;
 }
 
 /* Whoever lists a model meets the names of its ports, whole. */
@@ -192,10 +216,31 @@ static int check_sizes(struct sl_importer *im)
         return 0;
 }
 
+/* For passes that ask which dimensions of several inputs are one. */
+static int keep_symbols(struct sl_importer *im, const Onnx__ValueInfoProto *info, struct sl_value *value)
+{
+        const Onnx__TypeProto__Tensor *type = sl_onnx_tensor_of(info);
+        const char **symbols = sl_graph_alloc(im->graph, (value->tensor.shape.rank + 1u) * sizeof(*symbols));
+        char name[SL_SYMBOL_BYTES];
+
+        for (uint32_t i = 0; symbols && i < value->tensor.shape.rank; i++) {
+                const char *symbol = sl_symbol_name(sl_onnx_dim_parameter(type->shape->dim[i]), info->name, i, name);
+                size_t bytes = strlen(symbol) + 1;
+                char *copy = value->tensor.shape.dims[i] == SL_DIM_UNKNOWN ? sl_graph_alloc(im->graph, bytes) : NULL;
+
+                if (copy)
+                        memcpy(copy, symbol, bytes);
+                symbols[i] = copy;
+        }
+        value->symbols = symbols;
+        return symbols ? 0 : sl_error_set(im->error, ENOMEM, "input \"%s\": no memory for the names of its dimensions", info->name);
+}
+
 static int import_input(struct sl_importer *im, size_t index, const char **batch)
 {
         const Onnx__ValueInfoProto *info = im->proto->input[index];
         struct sl_symbol *symbol = sl_symbols_find(&im->symbols, info->name ? info->name : "");
+        char shape[SL_SHAPE_TEXT_BYTES];
         struct sl_tensor tensor;
         int result;
 
@@ -208,8 +253,14 @@ static int import_input(struct sl_importer *im, size_t index, const char **batch
                 return result;
         if (sl_graph_least_bytes(&tensor) > im->limits->tensor_bytes)
                 return sl_error_set(im->error, -sl_import_misfit_status(im, -E2BIG),
-                        "input \"%s\" is larger than %" PRIu64 " bytes", info->name, im->limits->tensor_bytes);
-        return sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
+                        "input \"%s\", %s %s, is larger than %" PRIu64 " bytes (tensor_bytes_max)", info->name,
+                        sl_dtype_name(tensor.dtype), sl_shape_print(&tensor.shape, shape), im->limits->tensor_bytes);
+        result = sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
+        if (result == 0 && im->limits->any_size)
+                result = keep_symbols(im, info, &im->graph->values[symbol->value]);
+        if (result == 0 && info->type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
+                result = sl_import_held(im, symbol->value, &symbol->sequence);
+        return result == 0 && sl_vocabulary_is_of_strings(info) ? sl_vocabulary_input(im, symbol->value) : result;
 }
 
 static bool agrees_with(const struct sl_tensor *data, const Onnx__ValueInfoProto *info)
@@ -265,6 +316,64 @@ bool sl_import_has_optionals(const struct sl_importer *im)
         return im->limits->optional_inputs && !im->outer && im->model->ir_version >= 4;
 }
 
+bool sl_import_names_optionals(const struct sl_importer *im, const Onnx__GraphProto *proto)
+{
+        return im->limits->names_optionals && !im->outer && im->model->ir_version >= 4 &&
+               proto->n_input + proto->n_output <= SL_SIGNATURE_PORTS_MAX;
+}
+
+int sl_import_check_ports(struct sl_importer *im, size_t n_inputs, size_t n_outputs)
+{
+        if (n_inputs + n_outputs <= SL_SIGNATURE_PORTS_MAX)
+                return 0;
+        return sl_error_set(im->error, E2BIG, "the model has %zu inputs and %zu outputs, %zu together, the limit is %d", n_inputs,
+                n_outputs, n_inputs + n_outputs, SL_SIGNATURE_PORTS_MAX);
+}
+
+/* What a request could give: of a name, and of a size, that one can have. */
+static bool can_be_given(struct sl_importer *im, size_t index)
+{
+        const Onnx__ValueInfoProto *info = im->proto->input[index];
+        const struct sl_tensor *tensor = &im->graph->values[sl_symbols_find(&im->symbols, info->name)->value].tensor;
+        struct sl_error *error = im->error, ignored;
+        bool named;
+
+        im->error = &ignored;
+        named = sl_import_check_port(im, "input", index, info) == 0;
+        im->error = error;
+        return named && agrees_with(tensor, info) && sl_shape_elements(&tensor->shape);
+}
+
+static int name_optionals(struct sl_importer *im, uint32_t n_inputs)
+{
+        const Onnx__GraphProto *proto = im->proto;
+        struct sl_graph *graph = im->graph;
+        size_t most = proto->n_input - n_inputs;
+
+        if (!most || !sl_import_names_optionals(im, proto))
+                return 0;
+        graph->optionals = sl_graph_alloc(graph, most * sizeof(*graph->optionals));
+        if (!graph->optionals)
+                return -ENOMEM;
+        for (size_t i = 0; i < proto->n_input; i++) {
+                const struct sl_symbol *symbol = sl_symbols_find(&im->symbols, proto->input[i]->name ? proto->input[i]->name : "");
+                const struct sl_value *value = symbol && symbol->value != SL_VALUE_NONE ? &graph->values[symbol->value] : NULL;
+
+                if (value && value->kind == SL_VALUE_CONSTANT && graph->n_optionals < most && can_be_given(im, i))
+                        graph->optionals[graph->n_optionals++] = (struct sl_graph_optional){value->name, value->tensor};
+        }
+        return 0;
+}
+
+static int check_ports(struct sl_importer *im)
+{
+        size_t n_inputs = 0;
+
+        for (size_t i = 0; i < im->proto->n_input && !im->outer; i++)
+                n_inputs += !is_given(im, im->proto->input[i]) || sl_import_has_optionals(im);
+        return im->outer ? 0 : sl_import_check_ports(im, n_inputs, im->proto->n_output);
+}
+
 int sl_import_inputs(struct sl_importer *im)
 {
         const Onnx__GraphProto *proto = im->proto;
@@ -272,6 +381,9 @@ int sl_import_inputs(struct sl_importer *im)
         const char *batch = NULL;
         uint32_t n_inputs = 0, n_initializers = im->graph->n_values;
         int result = !inputs ? -ENOMEM : im->limits->sizes_known ? check_sizes(im) : 0;
+
+        if (result == 0)
+                result = check_ports(im);
 
         for (size_t i = 0; i < proto->n_input && result == 0; i++) {
                 uint32_t n_before = im->graph->n_values;
@@ -282,6 +394,8 @@ int sl_import_inputs(struct sl_importer *im)
         }
         if (result == 0)
                 result = import_optionals(im, n_initializers, inputs, &n_inputs);
+        if (result == 0)
+                result = name_optionals(im, n_inputs);
         if (result == 0)
                 result = sl_graph_set_ports(im->graph, inputs, n_inputs, NULL, 0);
         free(inputs);
@@ -297,7 +411,7 @@ bool sl_import_has_batch(const struct sl_importer *im)
 
 int sl_import_misfit_status(const struct sl_importer *im, int otherwise)
 {
-        return im->sized ? -ERANGE : otherwise;
+        return im->sized && !im->limits->sizes_unknown ? -ERANGE : otherwise;
 }
 
 /* An output that is an input, a constant, or an output already gets a node of its own, so that every output is computed once. */
@@ -320,31 +434,114 @@ static int own_output(struct sl_importer *im, const char *name, const uint32_t *
         return result;
 }
 
+/* What the model gives as that output: one value, or those of a sequence, each an output of its own. */
+struct output {
+        const char *name;
+        const uint32_t *values;
+        uint32_t n, value;
+        bool listed;
+};
+
+static int find_output(struct sl_importer *im, const char *name, struct output *ret_output)
+{
+        bool known = sl_import_knows(im, name);
+        uint32_t sequence = im->outer ? 0 : sl_import_find_sequence(im, name);
+        const struct sl_sequence *list = sequence ? &im->sequences->items[sequence - 1] : NULL;
+
+        if (list && list->inner)
+                list = &im->sequences->items[list->inner - 1];
+        if (list && !list->optional && im->sized)
+                return sl_error_set(
+                        im->error, ENOTSUP, "output \"%s\" is a sequence, of a model with open dimensions beside the batch", name);
+        if (list && list->optional && !list->n)
+                return sl_error_set(im->error, ENOTSUP, "output \"%s\" is an optional that holds nothing", name);
+        *ret_output =
+                (struct output){.name = name, .n = list ? list->n : 1, .value = list ? SL_VALUE_NONE : sl_import_find(im, name)};
+        ret_output->values = list ? list->values : NULL;
+        ret_output->listed = list && !list->optional;
+        if (!list && ret_output->value == SL_VALUE_NONE)
+                return sl_error_set(im->error, known ? ENOTSUP : EBADMSG, "output \"%s\" is made by nothing%s", name,
+                        known ? " that Starling computes" : "");
+        return 0;
+}
+
+/* "pieces[3]" */
+static int name_element(struct sl_importer *im, const char *name, uint32_t index, const char **ret_name)
+{
+        size_t bytes = strlen(name) + sizeof("[4294967295]");
+        char *text = sl_graph_alloc(im->graph, bytes);
+
+        if (!text)
+                return -ENOMEM;
+        if (snprintf(text, bytes, "%s[%u]", name, index) > SL_NAME_MAX)
+                return sl_error_set(im->error, E2BIG, "an element of output \"%.*s...\" has a name of more than %d bytes",
+                        SHOWN_BYTES, name, SL_NAME_MAX);
+        *ret_name = text;
+        return 0;
+}
+
+static int add_output(struct sl_importer *im, const struct output *output, uint32_t *outputs, uint32_t *n)
+{
+        int result = 0;
+
+        for (uint32_t i = 0; i < output->n && result == 0; i++) {
+                uint32_t value = output->values ? output->values[i] : output->value;
+                const char *name = output->name;
+
+                if (output->listed)
+                        result = name_element(im, output->name, i, &name);
+                if (result == 0 && sl_vocabulary_of(im, value))
+                        result = sl_vocabulary_label(im, name, sl_vocabulary_of(im, value));
+                if (result == 0)
+                        result = own_output(im, name, outputs, *n, &value);
+                outputs[(*n)++] = value;
+        }
+        return result;
+}
+
+/* Of all outputs together; each is found. */
+static int count_outputs(struct sl_importer *im, uint64_t *ret_n)
+{
+        const Onnx__GraphProto *proto = im->proto;
+        struct output output;
+        int result = 0;
+
+        *ret_n = 0;
+        for (size_t i = 0; i < proto->n_output && result == 0; i++) {
+                result = sl_import_check_port(im, "output", i, proto->output[i]);
+                if (result == 0)
+                        result = find_output(im, proto->output[i]->name ? proto->output[i]->name : "", &output);
+                *ret_n += result == 0 ? output.n : 0;
+        }
+        if (result == 0 && !*ret_n)
+                result = sl_error_set(im->error, proto->n_output ? ENOTSUP : EBADMSG,
+                        proto->n_output ? "the outputs of the graph are empty sequences" : "the graph has no outputs");
+        return result == 0 && !im->outer ? sl_import_check_ports(im, im->graph->n_inputs, *ret_n) : result;
+}
+
 int sl_import_outputs(struct sl_importer *im)
 {
         const Onnx__GraphProto *proto = im->proto;
-        uint32_t *outputs = calloc(proto->n_output + 1, sizeof(*outputs));
-        int result = outputs ? 0 : -ENOMEM;
+        uint32_t *outputs = NULL, n = 0;
+        uint64_t n_outputs;
+        int result = count_outputs(im, &n_outputs);
 
-        if (result == 0 && !proto->n_output)
-                result = sl_error_set(im->error, EBADMSG, "the graph has no outputs");
+        if (result == 0)
+                result = sl_vocabulary_label_inputs(im);
+        if (result < 0)
+                return result;
+        outputs = calloc(n_outputs + 1, sizeof(*outputs));
+        if (!outputs)
+                return -ENOMEM;
         for (size_t i = 0; i < proto->n_output && result == 0; i++) {
-                const char *name = proto->output[i]->name ? proto->output[i]->name : "";
-                bool known = sl_import_knows(im, name);
+                struct output output;
 
-                result = sl_import_check_port(im, "output", i, proto->output[i]);
-                if (result < 0)
-                        break;
-                outputs[i] = sl_import_find(im, name);
-                if (outputs[i] == SL_VALUE_NONE) {
-                        result = sl_error_set(im->error, known ? ENOTSUP : EBADMSG, "output \"%s\" is made by nothing%s", name,
-                                known ? " that Starling computes" : "");
-                        break;
-                }
-                result = own_output(im, name, outputs, i, &outputs[i]);
+                result = find_output(im, proto->output[i]->name ? proto->output[i]->name : "", &output);
+                if (result == 0)
+                        result = add_output(im, &output, outputs, &n);
         }
         if (result == 0)
-                result = sl_graph_set_ports(im->graph, im->graph->inputs, im->graph->n_inputs, outputs, (uint32_t)proto->n_output);
+                result = sl_graph_set_ports(im->graph, im->graph->inputs, im->graph->n_inputs, outputs, n);
         free(outputs);
         return result;
 }

@@ -63,21 +63,23 @@ static int read_dim(struct sl_importer *im, struct sl_signature *signature, cons
 static int read_port(struct sl_importer *im, struct sl_signature *signature, const Onnx__ValueInfoProto *info, const char **batch,
         struct sl_signature_port *port)
 {
-        const Onnx__TypeProto__Tensor *type =
-                info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? info->type->tensor_type : NULL;
+        const Onnx__TypeProto__Tensor *type = sl_onnx_tensor_of(info);
         const char *name = info->name ? info->name : "";
+        bool strings = batch && sl_vocabulary_is_of_strings(info); /* of an input: places in its labels */
         int result = 0;
 
         port->name = keep(signature, name);
         if (!port->name)
                 return sl_error_set(im->error, ENOMEM, "no memory for the name \"%s\"", name);
         memset(port->symbols, SL_SYMBOL_NONE, sizeof(port->symbols));
-        if (!type || !type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type) || !type->shape)
+        if (!type || !type->has_elem_type || type->elem_type < 0 || (!sl_dtype_bytes((uint32_t)type->elem_type) && !strings) ||
+                !type->shape)
                 return sl_error_set(im->error, ENOTSUP,
                         "\"%s\" has no element type or no rank, which a model with open dimensions must say of its ports", name);
         if (type->shape->n_dim > SL_RANK_MAX)
                 return sl_error_set(im->error, E2BIG, "\"%s\": rank %zu, at most %d", name, type->shape->n_dim, SL_RANK_MAX);
-        port->tensor = (struct sl_tensor){.dtype = (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
+        port->tensor = (struct sl_tensor){
+                .dtype = strings ? SL_DTYPE_I64 : (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
         for (uint32_t i = 0; i < port->tensor.shape.rank && result == 0; i++)
                 result = read_dim(im, signature, type->shape->dim[i], i, batch, port);
         port->described = result == 0;
@@ -136,6 +138,8 @@ static bool leads_all_inputs(const struct sl_signature *signature)
         for (uint32_t i = 0; i < signature->n_inputs; i++) {
                 const struct sl_shape *shape = &signature->inputs[i].tensor.shape;
 
+                if (signature->inputs[i].optional) /* the same for all samples */
+                        continue;
                 if (!shape->rank || shape->dims[0] != SL_DIM_BATCH)
                         return false;
         }
@@ -170,19 +174,35 @@ static int read_optional(
         return 0;
 }
 
+static bool name_optional(struct sl_importer *im, struct sl_signature *signature, const Onnx__TensorProto *tensor, size_t index)
+{
+        struct sl_signature_port *port = &signature->inputs[signature->n_inputs + signature->n_optionals];
+        struct sl_error *error = im->error, ignored;
+        bool named;
+
+        im->error = &ignored;
+        named = sl_import_check_port(im, "input", index, im->model->graph->input[index]) == 0 &&
+                read_optional(signature, tensor, port, &ignored) == 0 && sl_shape_elements(&port->tensor.shape);
+        im->error = error;
+        return named;
+}
+
 static int read_optionals(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
 {
         int result = 0;
 
-        for (size_t i = 0; i < proto->n_input && result == 0 && sl_import_has_optionals(im); i++) {
+        bool named = !sl_import_has_optionals(im) && sl_import_names_optionals(im, proto);
+
+        for (size_t i = 0; i < proto->n_input && result == 0 && (named || sl_import_has_optionals(im)); i++) {
                 const char *name = proto->input[i]->name ? proto->input[i]->name : "";
                 const Onnx__TensorProto *tensor = sl_symbols_find(&im->symbols, name) ? initializer_of(proto, name) : NULL;
 
                 if (!tensor)
                         continue;
-                if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
-                        return sl_error_set(
-                                im->error, E2BIG, "%zu inputs, the limit is %d", proto->n_input, SL_SIGNATURE_PORTS_MAX);
+                if (named) {
+                        signature->n_optionals += name_optional(im, signature, tensor, i);
+                        continue;
+                }
                 result = sl_import_check_port(im, "input", i, proto->input[i]);
                 if (result == 0)
                         result = read_optional(signature, tensor, &signature->inputs[signature->n_inputs++], im->error);
@@ -198,9 +218,6 @@ static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, st
         for (size_t i = 0; i < proto->n_input && result == 0; i++) {
                 if (sl_symbols_find(&im->symbols, proto->input[i]->name ? proto->input[i]->name : ""))
                         continue;
-                if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
-                        return sl_error_set(
-                                im->error, E2BIG, "%zu inputs, the limit is %d", proto->n_input, SL_SIGNATURE_PORTS_MAX);
                 result = sl_import_check_port(im, "input", i, proto->input[i]);
                 if (result == 0)
                         result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
@@ -221,21 +238,31 @@ static struct sl_signature_port *new_ports(struct sl_signature *signature, size_
         return sl_graph_arena_alloc(signature->arena, (n + 1) * sizeof(struct sl_signature_port));
 }
 
-/* Room for all ports. */
-static int init_signature(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
+static int init_signature(const Onnx__GraphProto *proto, struct sl_signature *signature)
 {
-        size_t n_outputs = proto->n_output;
-
-        if (n_outputs > SL_SIGNATURE_PORTS_MAX)
-                return sl_error_set(im->error, E2BIG, "%zu outputs, the limit is %d", n_outputs, SL_SIGNATURE_PORTS_MAX);
         signature->batch = "";
         signature->arena = sl_graph_arena_new();
         if (!signature->arena)
                 return -ENOMEM;
         signature->name = keep(signature, proto->name ? proto->name : "");
-        signature->inputs = new_ports(signature, SL_SIGNATURE_PORTS_MAX);
-        signature->outputs = new_ports(signature, n_outputs);
-        return signature->name && signature->inputs && signature->outputs ? 0 : -ENOMEM;
+        return signature->name ? 0 : -ENOMEM;
+}
+
+/* Room for all of them. */
+static int make_ports(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
+{
+        size_t n_inputs = 0;
+        int result;
+
+        for (size_t i = 0; i < proto->n_input; i++)
+                n_inputs += !sl_symbols_find(&im->symbols, proto->input[i]->name ? proto->input[i]->name : "") ||
+                            sl_import_has_optionals(im);
+        result = sl_import_check_ports(im, n_inputs, proto->n_output);
+        if (result < 0)
+                return result;
+        signature->inputs = new_ports(signature, proto->n_input);
+        signature->outputs = new_ports(signature, proto->n_output);
+        return signature->inputs && signature->outputs ? 0 : -ENOMEM;
 }
 
 void sl_signature_deinit(struct sl_signature *signature)
@@ -251,9 +278,11 @@ int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signa
 
         if (!proto)
                 return sl_error_set(im->error, EBADMSG, "the model has no graph");
-        result = init_signature(im, proto, signature);
+        result = init_signature(proto, signature);
         if (result == 0)
                 result = collect_initializers(im, proto);
+        if (result == 0)
+                result = make_ports(im, proto, signature);
         if (result == 0)
                 result = read_inputs(im, proto, signature);
         for (size_t i = 0; i < proto->n_output && result == 0; i++) {

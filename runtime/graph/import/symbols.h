@@ -12,9 +12,10 @@ struct sl_error;
 #define SL_SYMBOL_NO_NODE UINT32_MAX
 
 struct sl_symbol {
-        const char *name; /* of the parsed file, which outlives the table */
-        uint32_t node;    /* index in the file of the node that makes it, or SL_SYMBOL_NO_NODE */
-        uint32_t value;   /* in the graph; SL_VALUE_NONE until it has been made */
+        const char *name;  /* of the parsed file, which outlives the table */
+        uint32_t node;     /* index in the file of the node that makes it, or SL_SYMBOL_NO_NODE */
+        uint32_t value;    /* in the graph; SL_VALUE_NONE until it has been made, or of what is no tensor */
+        uint32_t sequence; /* 1 and its place among the sequences; 0 of a tensor (sequence.h) */
 };
 
 struct sl_symbols {

@@ -43,7 +43,7 @@ static int find_input(struct sl_importer *im, const struct sl_onnx_node *node, s
         if (!symbol || symbol->value == SL_VALUE_NONE)
                 return sl_import_refuse(im, node, "an input is missing, or an output that Starling does not compute");
         *ret_value = symbol->value;
-        return 0;
+        return sl_vocabulary_of(im, symbol->value) ? sl_import_refuse(im, node, "it works on strings") : 0;
 }
 
 static int read_axis(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t op, struct sl_attrs *attrs)
@@ -93,7 +93,7 @@ static int read_parts(struct sl_importer *im, const struct sl_onnx_node *node, u
 
         parts->axis += parts->axis < 0 ? shape->rank : 0;
         if (parts->axis < 0 || parts->axis >= shape->rank)
-                return sl_import_wrong(im, node, "axis is out of range");
+                return sl_import_wrong(im, node, "its axis is outside the rank of input 0");
         dim = shape->dims[parts->axis];
         parts->sizes = split ? split->ints : NULL;
         if (node->proto->n_input > 1) {

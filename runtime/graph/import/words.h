@@ -29,6 +29,12 @@ static const struct sl_canonical_words loss[] = {{"reduction", SL_ATTR_REDUCTION
 static const struct sl_canonical_words grid_sample[] = {{"mode", SL_ATTR_MODE, "linear nearest cubic bilinear bicubic"},
         {"padding_mode", SL_ATTR_PADDING_MODE, "zeros border reflection"}, {0}};
 
+static const struct sl_canonical_words tensor_scatter[] = {{"mode", SL_ATTR_MODE, "linear circular"}, {0}};
+
+static const struct sl_canonical_words update_rule[] = {{"update_rule", SL_ATTR_MODE, "linear gated delta gated_delta"}, {0}};
+
+static const struct sl_canonical_words round_mode[] = {{"round_mode", SL_ATTR_MODE, "up down nearest"}, {0}};
+
 static const struct sl_canonical_words pad[] = {{"mode", SL_ATTR_MODE, "constant reflect edge wrap"}, {0}};
 
 static const struct sl_canonical_words gelu[] = {{"approximate", SL_ATTR_APPROXIMATE, "none tanh"}, {0}};

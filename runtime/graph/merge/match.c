@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "graph.h"
 #include "merge/architecture.h"
 
@@ -193,14 +194,16 @@ static bool wiring_agrees(const struct matcher *m, uint32_t graph, uint32_t plac
 {
         uint32_t there = m->partners[graph][place];
         const struct sl_node *node = &m->match->graphs[0]->nodes[m->sequences[0].nodes[place]];
+        char here[41], other[41];
 
         for (uint32_t i = 0; i < node->n_inputs; i++) {
                 uint32_t a = value_at(m, 0, place, i), b = value_at(m, graph, there, i);
 
                 if (belongs(m, graph, a, b))
                         continue;
-                snprintf(why, room, "input %u is \"%.40s\" here, \"%.40s\" there, which stands for another value", i,
-                        m->match->graphs[0]->values[a].name, m->match->graphs[graph]->values[b].name);
+                snprintf(why, room, "input %u is \"%s\" here, \"%s\" there, which stands for another value", i,
+                        sl_utf8_fit(m->match->graphs[0]->values[a].name, here, sizeof(here)),
+                        sl_utf8_fit(m->match->graphs[graph]->values[b].name, other, sizeof(other)));
                 return false;
         }
         if (repeats_agree(m, graph, place, there, node->n_inputs))
@@ -231,6 +234,7 @@ static void note_break(struct matcher *m, uint32_t node, uint32_t graph, const c
         struct sl_match *match = m->match;
         const struct sl_node *n = node == SL_VALUE_NONE ? NULL : &match->graphs[0]->nodes[node];
         struct sl_match_break *b = &match->breaks[match->n_breaks];
+        char name[61];
 
         if (m->open)
                 return;
@@ -239,8 +243,8 @@ static void note_break(struct matcher *m, uint32_t node, uint32_t graph, const c
                 return;
         *b = (struct sl_match_break){.node = node, .graph = graph};
         if (n)
-                snprintf(b->text, sizeof(b->text), "node \"%.60s\" (%s): graph %u differs: %s", n->name, sl_op_name(n->op), graph,
-                        why);
+                snprintf(b->text, sizeof(b->text), "node \"%s\" (%s): graph %u differs: %s",
+                        sl_utf8_fit(n->name, name, sizeof(name)), sl_op_name(n->op), graph, why);
         else
                 snprintf(b->text, sizeof(b->text), "behind the last node: graph %u %s", graph, why);
 }

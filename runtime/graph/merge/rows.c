@@ -85,7 +85,7 @@ static const struct sl_merge_row rows[SL_OP_COUNT] = {
 static const struct sl_merge_row elementwise = {
         .dimension = SL_MERGE_DONT_CARE, .lane = sl_weave_elements, .channel = sl_weave_elements, .becomes = "itself"};
 
-static const struct sl_merge_row unknown = {.dimension = SL_MERGE_APART, .becomes = "nobody has said what it becomes"};
+static const struct sl_merge_row unknown = {.dimension = SL_MERGE_APART, .becomes = "there is no rule for it"};
 
 const struct sl_merge_row *sl_merge_row(uint32_t op)
 {

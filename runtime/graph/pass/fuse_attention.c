@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "graph.h"
 #include "pass/match.h"
+#include "pass/open_dims.h"
 #include "shape/attention.h"
 
 #include <math.h>
@@ -29,6 +30,7 @@ enum axis { AXIS_BATCH, AXIS_HEAD, AXIS_ROW, AXIS_COLUMN, AXIS_PART, N_AXES };
 
 /* Where one of the three comes from, while it is followed back. */
 struct source {
+        const struct sl_open_dims *dims;
         uint32_t value;
         uint32_t at[N_AXES]; /* AXIS_PART: NOWHERE, or the dimension from which one part was taken */
         bool part_is_taken;  /* the dimension of the parts is whole again, behind the split */
@@ -168,8 +170,11 @@ static bool arrive(const struct sl_graph *graph, const struct sl_node *node, str
         bool has_part = s->at[AXIS_PART] != NOWHERE;
         int64_t parts = has_part ? out->dims[2] : 1;
 
-        if (in->rank != 3 || out->rank != 4u + has_part || in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1])
+        if (in->rank != 3 || out->rank != 4u + has_part)
                 return false;
+        for (uint32_t i = 0; i < 2; i++)
+                if (!sl_open_dims_same(s->dims, node->inputs[0], i, node->outputs[0], i))
+                        return false;
         if (s->at[AXIS_BATCH] != 0 || s->at[AXIS_ROW] != 1 || s->at[AXIS_HEAD] != 2u + has_part ||
                 s->at[AXIS_COLUMN] != 3u + has_part)
                 return false;
@@ -177,7 +182,7 @@ static bool arrive(const struct sl_graph *graph, const struct sl_node *node, str
                 return false;
         s->heads = out->dims[s->at[AXIS_HEAD]];
         s->length = out->dims[s->at[AXIS_COLUMN]];
-        if (s->heads < 1 || s->length < 1 || parts < 1 || in->dims[0] == SL_DIM_UNKNOWN || in->dims[1] == SL_DIM_UNKNOWN)
+        if (s->heads < 1 || s->length < 1 || parts < 1)
                 return false;
         s->first = s->part * s->heads * s->length;
         s->value = node->inputs[0];
@@ -186,9 +191,13 @@ static bool arrive(const struct sl_graph *graph, const struct sl_node *node, str
 }
 
 /* Follows the operand of a product back to its rows. */
-static bool find_rows(const struct sl_graph *graph, uint32_t value, bool transposed, struct source *ret_source)
+static bool find_rows(const struct sl_graph *graph, const struct sl_open_dims *dims, uint32_t value, bool transposed,
+        struct source *ret_source)
 {
-        struct source s = {.value = value, .scale = 1, .at = {0, 1, transposed ? 3 : 2, transposed ? 2 : 3, NOWHERE}};
+        struct source s = {.dims = dims,
+                .value = value,
+                .scale = 1,
+                .at = {0, 1, transposed ? 3 : 2, transposed ? 2 : 3, NOWHERE}};
 
         if (shape_of(graph, value)->rank != 4)
                 return false;
@@ -221,6 +230,7 @@ static bool find_rows(const struct sl_graph *graph, uint32_t value, bool transpo
 
 /* What is known while the nodes are walked back from the output. */
 struct attention {
+        const struct sl_open_dims *dims;
         struct source queries, keys, values;
         uint32_t mask; /* SL_VALUE_NONE: none */
         double scale;
@@ -248,23 +258,21 @@ static bool match_scores(const struct sl_graph *graph, uint32_t value, struct at
                 !back_over_scale(graph, &graph->nodes[index], &s))
                 return false;
         product = product_of(graph, s.value);
-        if (!product || !find_rows(graph, product->inputs[0], false, &a->queries) ||
-                !find_rows(graph, product->inputs[1], true, &a->keys))
+        if (!product || !find_rows(graph, a->dims, product->inputs[0], false, &a->queries) ||
+                !find_rows(graph, a->dims, product->inputs[1], true, &a->keys))
                 return false;
         a->scale = s.scale * a->queries.scale * a->keys.scale;
         return true;
 }
 
-static bool is_mask(const struct sl_graph *graph, uint32_t value, uint32_t scores)
+static bool is_mask(const struct sl_graph *graph, const struct sl_open_dims *dims, uint32_t value, uint32_t scores)
 {
         const struct sl_shape *mask = shape_of(graph, value), *target = shape_of(graph, scores);
 
         if (graph->values[value].tensor.dtype != graph->values[scores].tensor.dtype || mask->rank > target->rank)
                 return false;
         for (uint32_t i = 0; i < mask->rank; i++) {
-                int64_t dim = mask->dims[i];
-
-                if (dim != 1 && (dim == SL_DIM_UNKNOWN || dim != target->dims[target->rank - mask->rank + i]))
+                if (mask->dims[i] != 1 && !sl_open_dims_same(dims, value, i, scores, target->rank - mask->rank + i))
                         return false;
         }
         return true;
@@ -279,7 +287,7 @@ static bool match_masked_scores(const struct sl_graph *graph, uint32_t value, st
                 return true;
         for (int order = 0; sl_match_operands(graph, value, SL_OP_ADD, order, &scores, &mask); order++) {
                 a->mask = mask;
-                if (is_mask(graph, mask, value) && match_scores(graph, scores, a))
+                if (is_mask(graph, a->dims, mask, value) && match_scores(graph, scores, a))
                         return true;
         }
         return false;
@@ -343,7 +351,7 @@ static bool match_sums(const struct sl_graph *graph, uint32_t value, struct atte
         axis = sl_attrs_int(&graph->nodes[softmax].attrs, SL_ATTR_AXIS, -1);
         a->guard = weights != product->inputs[0];
         return (axis == -1 || axis == 3) && match_masked_scores(graph, graph->nodes[softmax].inputs[0], a) &&
-               find_rows(graph, product->inputs[1], false, &a->values);
+               find_rows(graph, a->dims, product->inputs[1], false, &a->values);
 }
 
 /* The Transpose to [N,S,H,D] in front of the Reshape to rows. */
@@ -362,13 +370,13 @@ static bool match_output(const struct sl_graph *graph, const struct sl_node *res
 }
 
 /* The sources agree with each other. */
-static bool is_sound(const struct sl_graph *graph, const struct attention *a)
+static bool is_sound(const struct attention *a)
 {
-        const struct sl_shape *q = shape_of(graph, a->queries.value), *k = shape_of(graph, a->keys.value);
-        const struct sl_shape *v = shape_of(graph, a->values.value);
+        uint32_t q = a->queries.value, k = a->keys.value, v = a->values.value;
 
         return a->queries.heads == a->keys.heads && a->queries.heads == a->values.heads && a->queries.length == a->keys.length &&
-               a->values.scale == 1 && q->dims[0] == k->dims[0] && q->dims[0] == v->dims[0] && k->dims[1] == v->dims[1];
+               a->values.scale == 1 && sl_open_dims_same(a->dims, q, 0, k, 0) && sl_open_dims_same(a->dims, q, 0, v, 0) &&
+               sl_open_dims_same(a->dims, k, 1, v, 1);
 }
 
 /*
@@ -378,13 +386,14 @@ static bool is_sound(const struct sl_graph *graph, const struct attention *a)
 static uint32_t place_of(const struct sl_graph *graph, uint32_t reshape, const struct attention *a)
 {
         const struct sl_node *node = &graph->nodes[reshape];
-        const struct sl_shape *q = shape_of(graph, a->queries.value), *turned = shape_of(graph, node->inputs[0]);
         const struct sl_shape *out = shape_of(graph, node->outputs[0]);
         int64_t width = a->values.heads * a->values.length;
+        uint32_t q = a->queries.value, made = node->outputs[0];
 
-        if (turned->dims[0] != q->dims[0] || turned->dims[1] != q->dims[1])
+        if (!sl_open_dims_same(a->dims, node->inputs[0], 0, q, 0) || !sl_open_dims_same(a->dims, node->inputs[0], 1, q, 1))
                 return SL_VALUE_NONE;
-        if (out->rank == 3 && out->dims[0] == q->dims[0] && out->dims[1] == q->dims[1] && out->dims[2] == width)
+        if (out->rank == 3 && sl_open_dims_same(a->dims, made, 0, q, 0) && sl_open_dims_same(a->dims, made, 1, q, 1) &&
+                out->dims[2] == width)
                 return reshape;
         if (out->rank == 2 && out->dims[1] == width && sl_graph_only_user(graph, node->inputs[0]) == reshape)
                 return sl_graph_producer(graph, node->inputs[0]);
@@ -414,18 +423,21 @@ static int become_attention(struct sl_graph *graph, uint32_t index, const struct
 
 int sl_pass_fuse_attention(struct sl_graph *graph, struct sl_error *error)
 {
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                const struct sl_node *node = &graph->nodes[i];
-                struct attention a;
-                uint32_t place;
-                int result;
+        struct sl_open_dims *dims;
+        int result = sl_open_dims_new(graph, &dims);
 
-                if (node->dead || node->op != SL_OP_RESHAPE || !match_output(graph, node, &a) || !is_sound(graph, &a))
+        if (result < 0)
+                return sl_error_set(error, -result, "no memory for a graph of %u nodes", graph->n_nodes);
+        for (uint32_t i = 0; i < graph->n_nodes && result == 0; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+                struct attention a = {.dims = dims};
+                uint32_t place;
+
+                if (node->dead || node->op != SL_OP_RESHAPE || !match_output(graph, node, &a) || !is_sound(&a))
                         continue;
                 place = place_of(graph, i, &a);
                 result = place == SL_VALUE_NONE ? 0 : become_attention(graph, place, &a, error);
-                if (result < 0)
-                        return result;
         }
-        return sl_pass_remove_dead(graph, error);
+        sl_open_dims_free(dims);
+        return result < 0 ? result : sl_pass_remove_dead(graph, error);
 }

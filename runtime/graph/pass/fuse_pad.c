@@ -49,7 +49,8 @@ int sl_pass_fuse_pad(struct sl_graph *graph, struct sl_error *error)
                 int64_t begin[SL_RANK_MAX], end[SL_RANK_MAX];
                 uint32_t pad;
 
-                if (graph->nodes[i].dead || graph->nodes[i].op != SL_OP_CONV)
+                if (graph->nodes[i].dead || graph->nodes[i].op != SL_OP_CONV ||
+                        sl_attrs_find(&graph->nodes[i].attrs, SL_ATTR_SAME))
                         continue;
                 pad = sl_graph_producer(graph, graph->nodes[i].inputs[0]);
                 if (pad == SL_VALUE_NONE || graph->values[graph->nodes[pad].inputs[0]].tensor.shape.rank > RANK_MAX ||

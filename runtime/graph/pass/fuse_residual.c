@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "graph.h"
+#include "pass/open_dims.h"
 
 #define RESIDUAL_INPUT 3
 
@@ -17,20 +18,15 @@ static bool made_before(const struct sl_graph *graph, uint32_t value, uint32_t n
         return graph->values[value].kind != SL_VALUE_COMPUTED || (producer != SL_VALUE_NONE && producer < node);
 }
 
-static bool same_tensor(const struct sl_graph *graph, uint32_t a, uint32_t b)
+static bool same_tensor(const struct sl_graph *graph, const struct sl_open_dims *dims, uint32_t a, uint32_t b)
 {
-        const struct sl_tensor *x = &graph->values[a].tensor, *y = &graph->values[b].tensor;
+        uint32_t dtype = graph->values[a].tensor.dtype;
 
-        if (x->dtype != y->dtype || !sl_shape_equal(&x->shape, &y->shape))
-                return false;
-        /* Two unknown dimensions need not be the same one. */
-        for (uint32_t i = 0; i < x->shape.rank; i++)
-                if (x->shape.dims[i] == SL_DIM_UNKNOWN)
-                        return false;
-        return sl_dtype_is_float(x->dtype);
+        return dtype == graph->values[b].tensor.dtype && sl_dtype_is_float(dtype) && sl_open_dims_same_shape(dims, a, b);
 }
 
-static bool can_take(const struct sl_graph *graph, uint32_t host, uint32_t made, uint32_t residual)
+static bool can_take(
+        const struct sl_graph *graph, const struct sl_open_dims *dims, uint32_t host, uint32_t made, uint32_t residual)
 {
         const struct sl_node *node = host == SL_VALUE_NONE ? NULL : &graph->nodes[host];
 
@@ -40,7 +36,7 @@ static bool can_take(const struct sl_graph *graph, uint32_t host, uint32_t made,
                 return false;
         if (graph->values[residual].kind == SL_VALUE_CONSTANT || sl_graph_only_user(graph, made) == SL_VALUE_NONE)
                 return false;
-        return same_tensor(graph, made, residual) && made_before(graph, residual, host);
+        return same_tensor(graph, dims, made, residual) && made_before(graph, residual, host);
 }
 
 static int fuse(struct sl_graph *graph, uint32_t add, uint32_t host, uint32_t made, uint32_t residual)
@@ -59,14 +55,14 @@ static int fuse(struct sl_graph *graph, uint32_t add, uint32_t host, uint32_t ma
         return 0;
 }
 
-static int fuse_add(struct sl_graph *graph, uint32_t index)
+static int fuse_add(struct sl_graph *graph, const struct sl_open_dims *dims, uint32_t index)
 {
         for (uint32_t side = 0; side < 2; side++) {
                 const struct sl_node *add = &graph->nodes[index];
                 uint32_t made = add->inputs[side], residual = add->inputs[1 - side];
                 uint32_t host = sl_graph_producer(graph, made);
 
-                if (can_take(graph, host, made, residual))
+                if (can_take(graph, dims, host, made, residual))
                         return fuse(graph, index, host, made, residual);
         }
         return 0;
@@ -74,13 +70,19 @@ static int fuse_add(struct sl_graph *graph, uint32_t index)
 
 int sl_pass_fuse_residual(struct sl_graph *graph, struct sl_error *error)
 {
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        struct sl_open_dims *dims;
+        int result = sl_open_dims_new(graph, &dims);
+
+        if (result < 0)
+                return sl_error_set(error, -result, "no memory for a graph of %u nodes", graph->n_nodes);
+        for (uint32_t i = 0; i < graph->n_nodes && result == 0; i++) {
                 const struct sl_node *node = &graph->nodes[i];
                 bool adds = !node->dead && (node->op == SL_OP_ADD || (node->op == SL_OP_SUM && node->n_inputs == 2));
-                int result = adds ? fuse_add(graph, i) : 0;
 
+                result = adds ? fuse_add(graph, dims, i) : 0;
                 if (result < 0)
-                        return sl_error_set(error, -result, "node \"%s\": no memory for a residual", graph->nodes[i].name);
+                        sl_error_set(error, -result, "node \"%s\": no memory for a residual", graph->nodes[i].name);
         }
-        return 0;
+        sl_open_dims_free(dims);
+        return result;
 }

@@ -130,6 +130,8 @@ static bool pads_nothing(const struct sl_node *node)
 {
         const struct sl_attr *pads = sl_attrs_find(&node->attrs, SL_ATTR_PADS);
 
+        if (sl_attrs_find(&node->attrs, SL_ATTR_SAME))
+                return false;
         for (uint32_t i = 0; pads && i < pads->count; i++)
                 if (pads->ints[i])
                         return false;

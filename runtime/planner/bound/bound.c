@@ -71,7 +71,7 @@ static double fastest_worker(const struct sl_problem *problem)
 static double device_time(const struct sl_problem *problem, uint32_t device)
 {
         const struct sl_costs *costs = problem->costs;
-        double least = 1, n = 0;
+        double cores = sl_costs_cores(costs, costs->devices[device].class_index), least = 1, n = 0;
 
         for (uint32_t m = 0; m < costs->n_models; m++) {
                 if (!model_runs(problem, device, m))
@@ -81,6 +81,7 @@ static double device_time(const struct sl_problem *problem, uint32_t device)
                         if (o != m && model_runs(problem, device, o))
                                 least = fmin(least, sl_costs_slowdown(costs, costs->devices[device].class_index, m, &o, 1) - 1);
         }
+        n = cores > 1 ? fmin(n, cores) : n;
         return n > 1 ? n / (1 + (n - 1) * least) : 1;
 }
 

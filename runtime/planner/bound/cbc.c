@@ -21,6 +21,7 @@ static const struct {
         {"Cbc_solve", offsetof(struct sl_cbc, solve)},
         {"Cbc_isProvenOptimal", offsetof(struct sl_cbc, is_optimal)},
         {"Cbc_getObjValue", offsetof(struct sl_cbc, objective)},
+        {"Cbc_getColSolution", offsetof(struct sl_cbc, solution)},
 };
 
 int sl_cbc_open(struct sl_cbc *cbc, struct sl_error *error)

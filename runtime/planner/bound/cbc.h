@@ -20,6 +20,7 @@ struct sl_cbc {
         int (*solve)(Cbc_Model *model);
         int (*is_optimal)(Cbc_Model *model);
         double (*objective)(Cbc_Model *model);
+        const double *(*solution)(Cbc_Model *model); /* by column, as long as the model is */
 };
 
 /* Return: 0; -ENOSYS the library, or a function of it, is not there. */

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SL_DEFINE_CLEANUP(struct sl_costs *, sl_costs_free)
+
 #define KEY_BYTES  96
 #define CELL_BYTES (7 * (int)SL_ALLOCATION_CELL_WORKERS_MAX) /* "65536+" each, terminated */
 
@@ -89,7 +91,7 @@ static int row_take(const struct sl_yaml_file *yaml, const struct texts *texts, 
                         return sl_yaml_file_error(
                                 yaml, error, key, "\"%s\": a cell of more than %d bytes", texts->models[m], CELL_BYTES - 1);
                 if (cell_take(allocation, i, m, cell, wish) < 0)
-                        return sl_yaml_file_error(yaml, error, key, "\"%s\" on \"%s\": \"%.80s\" is %s", texts->models[m], row->device,
+                        return sl_yaml_file_error(yaml, error, key, "\"%s\" on \"%s\": \"%s\" is %s", texts->models[m], row->device,
                                 row->batches[m], wish);
         }
         allocation->devices[i] = strdup(row->device);
@@ -226,21 +228,70 @@ uint32_t sl_allocation_depth(const struct sl_allocation *allocation)
         return depth;
 }
 
-static int names_find(const struct sl_allocation *allocation, const struct sl_costs *costs, uint32_t *devices, uint32_t *models,
+/* "NAME.2" is the second device like NAME, where there is none of that name. 1: the one of the costs; 0: there is no NAME. */
+static uint32_t device_find(const struct sl_costs *costs, const char *name, uint32_t *ret_row)
+{
+        const char *dot = strrchr(name, '.');
+        char wish[SL_WISH_BYTES], like[SL_COST_NAME_BYTES];
+        uint64_t number = 1;
+
+        *ret_row = sl_costs_find_device(costs, name);
+        if (*ret_row != SL_COST_NONE || !dot || sl_value_number(dot + 1, 2, SL_COST_DEVICES_MAX, &number, wish) < 0)
+                return *ret_row != SL_COST_NONE;
+        snprintf(like, sizeof(like), "%.*s", (int)(dot - name), name);
+        *ret_row = sl_costs_find_device(costs, like);
+        return *ret_row != SL_COST_NONE ? (uint32_t)number : 0;
+}
+
+static int device_error(const char *name, struct sl_error *error)
+{
+        return sl_error_set(error, ENOENT, "allocation: no device \"%s\" among the costs", name);
+}
+
+/* The costs' rows, and behind them as many more of each as the allocation has names for. @ret_rows: SL_COST_DEVICES_MAX. */
+static int rows_find(const struct sl_allocation *allocation, const struct sl_costs *costs, uint32_t *ret_rows, uint32_t *ret_n,
         struct sl_error *error)
 {
+        SL_CLEANUP(sl_cleanup_free) uint32_t *times = calloc(costs->n_devices, sizeof(*times));
+        uint32_t row, n = 0;
+
+        if (!times)
+                return sl_error_set(error, ENOMEM, "allocation: out of memory");
         for (uint32_t d = 0; d < allocation->n_devices; d++) {
-                devices[d] = sl_costs_find_device(costs, allocation->devices[d]);
-                if (devices[d] == SL_COST_NONE)
-                        return sl_error_set(
-                                error, ENOENT, "allocation: no device \"%s\" among the costs", allocation->devices[d]);
+                uint32_t number = device_find(costs, allocation->devices[d], &row);
+
+                if (!number)
+                        return device_error(allocation->devices[d], error);
+                times[row] = number > times[row] ? number : times[row];
         }
-        for (uint32_t m = 0; m < allocation->n_models; m++) {
-                models[m] = sl_costs_find_model(costs, allocation->models[m]);
-                if (models[m] == SL_COST_NONE)
-                        return sl_error_set(error, ENOENT, "allocation: no model \"%s\" among the costs", allocation->models[m]);
-        }
+        for (uint32_t d = 0; d < costs->n_devices; d++)
+                ret_rows[n++] = d;
+        for (uint32_t d = 0; d < costs->n_devices; d++)
+                for (uint32_t i = 1; i < times[d]; i++) {
+                        if (n == SL_COST_DEVICES_MAX)
+                                return sl_error_set(error, E2BIG, "allocation: more than %u devices", SL_COST_DEVICES_MAX);
+                        ret_rows[n++] = d;
+                }
+        *ret_n = n;
         return 0;
+}
+
+/* The costs of the devices and models that the allocation names. */
+static int costs_find(
+        const struct sl_allocation *allocation, const struct sl_costs *costs, struct sl_costs **ret_costs, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_free) uint32_t *rows = calloc(SL_COST_DEVICES_MAX, sizeof(*rows));
+        SL_CLEANUP(sl_cleanup_free) uint32_t *columns = calloc(allocation->n_models, sizeof(*columns));
+        uint32_t n = 0;
+        int r = rows && columns ? 0 : sl_error_set(error, ENOMEM, "allocation: out of memory");
+
+        for (uint32_t m = 0; m < allocation->n_models && r == 0; m++) {
+                columns[m] = sl_costs_find_model(costs, allocation->models[m]);
+                if (columns[m] == SL_COST_NONE)
+                        r = sl_error_set(error, ENOENT, "allocation: no model \"%s\" among the costs", allocation->models[m]);
+        }
+        r = r < 0 ? r : rows_find(allocation, costs, rows, &n, error);
+        return r < 0 ? r : sl_costs_select(costs, rows, n, columns, allocation->n_models, ret_costs, error);
 }
 
 /* The costs' rows, and behind them those once more that the @depth-th workers of cells need. */
@@ -266,30 +317,30 @@ static int rows_repeat(const struct sl_costs *costs, uint32_t depth, struct sl_c
 int sl_allocation_bind(const struct sl_allocation *allocation, const struct sl_costs *costs, struct sl_costs **ret_costs,
         struct sl_matrix **ret_matrix, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_free) uint32_t *devices = calloc(allocation->n_devices, sizeof(*devices));
-        SL_CLEANUP(sl_cleanup_free) uint32_t *models = calloc(allocation->n_models, sizeof(*models));
+        SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *named = NULL;
+        SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *made = NULL;
         uint32_t depth = sl_allocation_depth(allocation);
         struct sl_matrix *matrix;
-        int r;
+        int r = costs_find(allocation, costs, &named, error);
 
-        if (!devices || !models)
-                return sl_error_set(error, ENOMEM, "allocation: out of memory");
-        r = names_find(allocation, costs, devices, models, error);
-        r = r < 0 ? r : rows_repeat(costs, depth ? depth : 1, ret_costs, error);
+        r = r < 0 ? r : rows_repeat(named, depth ? depth : 1, &made, error);
         if (r < 0)
                 return r;
-        matrix = sl_matrix_new((*ret_costs)->n_devices, costs->n_models);
-        if (!matrix) {
-                *ret_costs = sl_costs_free(*ret_costs);
+        matrix = sl_matrix_new(made->n_devices, made->n_models);
+        if (!matrix)
                 return sl_error_set(error, ENOMEM, "allocation: out of memory");
-        }
         for (uint32_t i = 0; i < allocation->n_workers; i++) {
                 const struct sl_allocation_worker *worker = &allocation->workers[i];
-                uint32_t row = devices[worker->device] + place_in_cell(allocation, i) * costs->n_devices;
+                uint32_t row = sl_costs_find_device(named, allocation->devices[worker->device]);
 
-                *sl_matrix_entry(matrix, row, models[worker->model]) = worker->batch;
+                if (row == SL_COST_NONE) {
+                        sl_matrix_free(matrix);
+                        return device_error(allocation->devices[worker->device], error);
+                }
+                *sl_matrix_entry(matrix, row + place_in_cell(allocation, i) * named->n_devices, worker->model) = worker->batch;
         }
         *ret_matrix = matrix;
+        *ret_costs = sl_take(made);
         return 0;
 }
 

@@ -7,8 +7,8 @@
  *       - {device: gpu1, batches: [8, 128, 0]}
  *       - {device: "cpu:0-1", batches: [0, 0, 1+1+2+4]}       several workers in a cell
  *
- * It is the allocation matrix (matrix.h) where no cell has more than one worker. A device without a row has no workers; a row may be
- * a let of a device. Names are looked up when it is put to costs, or served, so a file can be read without them.
+ * It is the allocation matrix (matrix.h) where no cell has more than one worker. A device without a row has no workers; a row may
+ * be a let of a device. Names are looked up when it is put to costs, or served, so a file can be read without them.
  */
 #pragma once
 
@@ -42,9 +42,10 @@ struct sl_allocation *sl_allocation_free(struct sl_allocation *allocation);
 int sl_allocation_of(const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_allocation **ret_allocation);
 
 /*
- * The matrix with the costs' rows and columns; it is not checked further. Where a cell has several workers its device has as many
- * rows in @ret_costs, all of which draw on the memory of one, so that memory is that of all; they are a copy in any case, the
- * caller's. Return: 0; -ENOENT a name that the costs do not have; -E2BIG; -ENOMEM.
+ * The matrix with the costs' rows and the allocation's columns; it is not checked further. "NAME.2", "NAME.3" are more devices like
+ * NAME, as sl_costs_select() names them: an optimizer that was allowed several of it has placed workers there. Where a cell has
+ * several workers its device has as many rows in @ret_costs, all of which draw on the memory of one, so that memory is that of all;
+ * they are a copy in any case, the caller's. Return: 0; -ENOENT a name that the costs do not have; -E2BIG; -ENOMEM.
  */
 int sl_allocation_bind(const struct sl_allocation *allocation, const struct sl_costs *costs, struct sl_costs **ret_costs,
         struct sl_matrix **ret_matrix, struct sl_error *error);

@@ -2,6 +2,7 @@
 #include "costs_file.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "costs.h"
 #include "schema.h"
@@ -17,6 +18,8 @@
 
 struct class_texts {
         char *name, *kind, *units, *copy_engines, *beside;
+        char **sizes, **interference;
+        uint32_t sizes_count, interference_count;
 };
 
 struct device_texts {
@@ -28,9 +31,15 @@ struct model_texts {
 };
 
 struct cost_texts {
-        char *model, *class, *source;
+        char *model, *class, *size, *source;
         char **latency_ns, **transfer_ns, **workspace;
         uint32_t latency_ns_count, transfer_ns_count, workspace_count;
+};
+
+struct use_texts {
+        char *model, *class;
+        char **l2, **memory;
+        uint32_t l2_count, memory_count;
 };
 
 struct pair_texts {
@@ -43,22 +52,26 @@ struct texts {
         struct device_texts *devices;
         struct model_texts *models;
         struct cost_texts *costs;
+        struct use_texts *uses;
         struct pair_texts *pairs;
-        uint32_t batches_count, classes_count, devices_count, models_count, costs_count, pairs_count;
+        uint32_t batches_count, classes_count, devices_count, models_count, costs_count, uses_count, pairs_count;
 };
 
 /* clang-format off */
 static const cyaml_schema_field_t class_fields[] = {SL_TEXT_FIELD(struct class_texts, name), SL_TEXT_FIELD(struct class_texts, kind),
         SL_TEXT_FIELD(struct class_texts, units), SL_TEXT_FIELD(struct class_texts, copy_engines),
-        SL_TEXT_FIELD(struct class_texts, beside), CYAML_FIELD_END};
+        SL_TEXT_FIELD(struct class_texts, beside), SL_LIST_FIELD(struct class_texts, sizes),
+        SL_LIST_FIELD(struct class_texts, interference), CYAML_FIELD_END};
 static const cyaml_schema_field_t device_fields[] = {SL_TEXT_FIELD(struct device_texts, name),
         SL_TEXT_FIELD(struct device_texts, class), SL_TEXT_FIELD(struct device_texts, memory),
         SL_TEXT_FIELD(struct device_texts, memory_of), SL_TEXT_FIELD(struct device_texts, count), CYAML_FIELD_END};
 static const cyaml_schema_field_t model_fields[] = {
         SL_TEXT_FIELD(struct model_texts, name), SL_TEXT_FIELD(struct model_texts, weights), CYAML_FIELD_END};
 static const cyaml_schema_field_t cost_fields[] = {SL_TEXT_FIELD(struct cost_texts, model), SL_TEXT_FIELD(struct cost_texts, class),
-        SL_TEXT_FIELD(struct cost_texts, source), SL_LIST_FIELD(struct cost_texts, latency_ns),
+        SL_TEXT_FIELD(struct cost_texts, size), SL_TEXT_FIELD(struct cost_texts, source), SL_LIST_FIELD(struct cost_texts, latency_ns),
         SL_LIST_FIELD(struct cost_texts, transfer_ns), SL_LIST_FIELD(struct cost_texts, workspace), CYAML_FIELD_END};
+static const cyaml_schema_field_t use_fields[] = {SL_TEXT_FIELD(struct use_texts, model), SL_TEXT_FIELD(struct use_texts, class),
+        SL_LIST_FIELD(struct use_texts, l2), SL_LIST_FIELD(struct use_texts, memory), CYAML_FIELD_END};
 static const cyaml_schema_field_t pair_fields[] = {SL_TEXT_FIELD(struct pair_texts, model), SL_TEXT_FIELD(struct pair_texts, beside),
         SL_TEXT_FIELD(struct pair_texts, class), SL_TEXT_FIELD(struct pair_texts, slowdown), CYAML_FIELD_END};
 /* clang-format on */
@@ -67,6 +80,7 @@ static const cyaml_schema_value_t class_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_
 static const cyaml_schema_value_t device_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct device_texts, device_fields)};
 static const cyaml_schema_value_t model_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct model_texts, model_fields)};
 static const cyaml_schema_value_t cost_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct cost_texts, cost_fields)};
+static const cyaml_schema_value_t use_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct use_texts, use_fields)};
 static const cyaml_schema_value_t pair_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct pair_texts, pair_fields)};
 
 #define ENTRIES(member, entry)                                                                                                     \
@@ -78,6 +92,7 @@ static const cyaml_schema_field_t fields[] = {
         ENTRIES(devices, device_entry),
         ENTRIES(models, model_entry),
         ENTRIES(costs, cost_entry),
+        ENTRIES(uses, use_entry),
         ENTRIES(pairs, pair_entry),
         CYAML_FIELD_END,
 };
@@ -92,13 +107,13 @@ struct reading {
 
 __attribute__((format(printf, 3, 4))) static int key_error(const struct reading *reading, const char *key, const char *format, ...)
 {
-        char text[SL_ERROR_TEXT_BYTES / 2];
+        struct sl_error text;
         va_list args;
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        sl_error_print(&text, format, args);
         va_end(args);
-        return sl_yaml_file_error(reading->file, reading->error, key, "%s", text);
+        return sl_yaml_file_error(reading->file, reading->error, key, "%s", text.text);
 }
 
 /* A number, of bytes where @bytes; NULL leaves *@ret_value as it is. */
@@ -179,6 +194,25 @@ static int batches_take(const struct reading *reading)
         return r;
 }
 
+/* Sizes ascend, and are smaller than the device: sl_costs_check(). */
+static int sizes_take(const struct reading *reading, uint32_t i, struct sl_cost_class *class)
+{
+        const struct class_texts *texts = &reading->texts->classes[i];
+        char key[KEY_BYTES];
+        int r = 0;
+
+        class->n_sizes = texts->sizes_count;
+        for (uint32_t k = 0; k < texts->sizes_count && r == 0; k++)
+                r = take_u32(reading, key_at(key, "classes", i, "sizes"), texts->sizes[k], 1, 1u << 20, &class->sizes[k]);
+        if (r == 0 && texts->interference_count && texts->interference_count != 5)
+                r = key_error(reading, key_at(key, "classes", i, "interference"), "%u coefficients, 5 are wanted",
+                        texts->interference_count);
+        for (uint32_t k = 0; k < texts->interference_count && r == 0; k++)
+                r = take_real(reading, key_at(key, "classes", i, "interference"), texts->interference[k], -SL_COST_PAIR_MAX,
+                        SL_COST_PAIR_MAX, &class->interference[k]);
+        return r;
+}
+
 static int class_take(const struct reading *reading, uint32_t i)
 {
         static const char *const kinds[] = {[SL_DEVICE_CPU] = "cpu", [SL_DEVICE_GPU] = "gpu"};
@@ -195,6 +229,7 @@ static int class_take(const struct reading *reading, uint32_t i)
         r = r < 0 ? r
                   : take_real(
                             reading, key_at(key, "classes", i, "beside"), texts->beside, 1, SL_COST_PAIR_MAX, &class->pair_default);
+        r = r < 0 ? r : sizes_take(reading, i, class);
         class->kind = (enum sl_device_kind)kind;
         return r;
 }
@@ -234,7 +269,8 @@ static int device_take(const struct reading *reading, uint32_t i, uint32_t *row)
                 first.memory_of = *row;
                 *device = first;
                 if (texts->count)
-                        snprintf(device->name, sizeof(device->name), "%.*s%u", COUNTED, first.name, n + 1);
+                        snprintf(device->name, sizeof(device->name), "%.*s%u", (int)sl_utf8_head(first.name, COUNTED), first.name,
+                                n + 1);
         }
         return r;
 }
@@ -276,13 +312,13 @@ static int required_check(const struct reading *reading, const char *list, uint3
 }
 
 /* One list of a row of costs: an entry for each batch size, or none. */
-static int list_check(const struct reading *reading, uint32_t i, const char *member, uint32_t n)
+static int list_check(const struct reading *reading, const char *list, uint32_t i, const char *member, uint32_t n)
 {
         char key[KEY_BYTES];
 
         if (n == 0 || n == reading->costs->n_batches)
                 return 0;
-        return key_error(reading, key_at(key, "costs", i, member), "%u entries for %u batch sizes", n, reading->costs->n_batches);
+        return key_error(reading, key_at(key, list, i, member), "%u entries for %u batch sizes", n, reading->costs->n_batches);
 }
 
 static int cell_take(const struct reading *reading, uint32_t i, uint32_t b, struct sl_cost_cell *cell)
@@ -302,29 +338,67 @@ static int cell_take(const struct reading *reading, uint32_t i, uint32_t b, stru
                                &cell->workspace_bytes);
 }
 
+/* The index of a row's size among its class's; without one that of the whole device. */
+static int size_take(const struct reading *reading, uint32_t i, uint32_t class_index, uint32_t *ret_size)
+{
+        const struct sl_cost_class *class = &reading->costs->classes[class_index];
+        const char *text = reading->texts->costs[i].size;
+        uint32_t units = 0;
+        char key[KEY_BYTES];
+        int r = take_u32(reading, key_at(key, "costs", i, "size"), text, 1, 1u << 20, &units);
+
+        *ret_size = class->n_sizes;
+        if (r < 0 || !text || units == class->units)
+                return r;
+        for (*ret_size = 0; *ret_size < class->n_sizes; ++*ret_size)
+                if (class->sizes[*ret_size] == units)
+                        return 0;
+        return key_error(reading, key, "%u is no size of class \"%s\"", units, class->name);
+}
+
 static int cost_take(const struct reading *reading, uint32_t i)
 {
         static const char *const sources[] = {"measured", "published", "derived"};
         const struct cost_texts *texts = &reading->texts->costs[i];
-        uint32_t class_index = 0, model = 0;
+        uint32_t class_index = 0, model = 0, size = 0;
         uint64_t source = 0;
         char key[KEY_BYTES];
         int r = take_reference(reading, key_at(key, "costs", i, "model"), texts->model, sl_costs_find_model, &model);
 
         r = r < 0 ? r : take_reference(reading, key_at(key, "costs", i, "class"), texts->class, sl_costs_find_class, &class_index);
+        r = r < 0 ? r : size_take(reading, i, class_index, &size);
         r = r < 0 ? r : take_choice(reading, key_at(key, "costs", i, "source"), texts->source, sources, 3, &source);
         r = r < 0 ? r : required_check(reading, "costs", i, "latency_ns", texts->latency_ns_count ? texts->latency_ns : NULL);
-        r = r < 0 ? r : list_check(reading, i, "latency_ns", texts->latency_ns_count);
-        r = r < 0 ? r : list_check(reading, i, "transfer_ns", texts->transfer_ns_count);
-        r = r < 0 ? r : list_check(reading, i, "workspace", texts->workspace_count);
+        r = r < 0 ? r : list_check(reading, "costs", i, "latency_ns", texts->latency_ns_count);
+        r = r < 0 ? r : list_check(reading, "costs", i, "transfer_ns", texts->transfer_ns_count);
+        r = r < 0 ? r : list_check(reading, "costs", i, "workspace", texts->workspace_count);
         for (uint32_t b = 0; b < texts->latency_ns_count && r == 0; b++) {
-                struct sl_cost_cell *cell = sl_costs_cell(reading->costs, class_index, model, b);
+                struct sl_cost_cell *cell = sl_costs_size_cell(reading->costs, class_index, size, model, b);
 
                 r = cell->source ? key_error(reading, key_at(key, "costs", i, "model"), "\"%s\" on \"%s\" is given twice",
                                            texts->model, texts->class)
                                  : cell_take(reading, i, b, cell);
                 cell->source = (enum sl_cost_source)(SL_COST_MEASURED + source);
         }
+        return r;
+}
+
+static int use_take(const struct reading *reading, uint32_t i)
+{
+        const struct use_texts *texts = &reading->texts->uses[i];
+        uint32_t class_index = 0, model = 0;
+        char key[KEY_BYTES];
+        int r = take_reference(reading, key_at(key, "uses", i, "model"), texts->model, sl_costs_find_model, &model);
+
+        r = r < 0 ? r : take_reference(reading, key_at(key, "uses", i, "class"), texts->class, sl_costs_find_class, &class_index);
+        r = r < 0 ? r : list_check(reading, "uses", i, "l2", texts->l2_count);
+        r = r < 0 ? r : list_check(reading, "uses", i, "memory", texts->memory_count);
+        for (uint32_t b = 0; b < texts->l2_count && r == 0; b++)
+                r = take_real(reading, key_at(key, "uses", i, "l2"), texts->l2[b], 0, 1,
+                        &sl_costs_cell(reading->costs, class_index, model, b)->l2_use);
+        for (uint32_t b = 0; b < texts->memory_count && r == 0; b++)
+                r = take_real(reading, key_at(key, "uses", i, "memory"), texts->memory[b], 0, 1,
+                        &sl_costs_cell(reading->costs, class_index, model, b)->memory_use);
         return r;
 }
 
@@ -372,9 +446,21 @@ static int parts_take(struct reading *reading)
                 r = model_take(reading, i);
         for (uint32_t i = 0; i < texts->costs_count && r == 0; i++)
                 r = cost_take(reading, i);
+        for (uint32_t i = 0; i < texts->uses_count && r == 0; i++)
+                r = use_take(reading, i);
         for (uint32_t i = 0; i < texts->pairs_count && r == 0; i++)
                 r = pair_take(reading, i);
         return r;
+}
+
+/* The most that a class has. */
+static uint32_t sizes_count(const struct texts *texts)
+{
+        uint32_t most = 0;
+
+        for (uint32_t i = 0; i < texts->classes_count; i++)
+                most = texts->classes[i].sizes_count > most ? texts->classes[i].sizes_count : most;
+        return most;
 }
 
 static int costs_take(struct reading *reading, const char *path)
@@ -388,8 +474,8 @@ static int costs_take(struct reading *reading, const char *path)
         int r = rows_count(reading, &rows);
         if (r < 0)
                 return r;
-        r = sl_costs_new(reading->texts->classes_count, rows, reading->texts->models_count, reading->texts->batches_count,
-                &reading->costs, reading->error);
+        r = sl_costs_new_sized(reading->texts->classes_count, rows, reading->texts->models_count, reading->texts->batches_count,
+                sizes_count(reading->texts), &reading->costs, reading->error);
         if (r < 0)
                 return sl_error_prefix(reading->error, r, "%s", path);
         r = parts_take(reading);

@@ -6,6 +6,8 @@
  *     batches: [8, 16, 32]
  *     classes:
  *       - {name: V100, kind: gpu, units: 80, copy_engines: 2, beside: 2}     beside: one other worker's slow-down [2]
+ *       - {name: T4, kind: gpu, units: 40, sizes: [8, 16, 24],              units of lets, below the whole device's
+ *          interference: [0.1, 0.2, 0.3, 0.1, 0.9]}                         c1 to c5 of costs.h
  *     devices:
  *       - {name: gpu, class: V100, memory: 16GiB, count: 4}                  gpu1 to gpu4; without a count one, called as it is
  *       - {name: let1, class: core, memory_of: cpu}                          draws on another one's memory
@@ -13,10 +15,14 @@
  *       - {name: resnet50, weights: 98MiB}
  *     costs:                                                               an entry of each list for each batch size
  *       - {model: resnet50, class: V100, source: derived, latency_ns: [...], transfer_ns: [...], workspace: [...]}
+ *       - {model: resnet50, class: T4, size: 8, source: derived, latency_ns: [...]}           of a let; else of the whole device
+ *     uses:                                                                  shares of the whole device's L2 cache and bandwidth
+ *       - {model: resnet50, class: T4, l2: [...], memory: [...]}
  *     pairs:
  *       - {model: resnet50, beside: vgg19, class: V100, slowdown: 1.8}
  *
- * source is measured, published or derived; latency_ns 0 is not known. transfer_ns and workspace may be left out.
+ * source is measured, published or derived; latency_ns 0 is not known. transfer_ns and workspace may be left out, and so may
+ * sizes, interference and uses, which files of earlier versions do not have.
  */
 #pragma once
 

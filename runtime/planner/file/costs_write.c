@@ -16,6 +16,15 @@ static void put_named(FILE *stream, const char *key, const char *name)
         sl_yaml_put_text(stream, name);
 }
 
+/* Without coefficients there is nothing to write. */
+static bool interferes(const struct sl_cost_class *class)
+{
+        for (uint32_t k = 0; k < 5; k++)
+                if (class->interference[k] < 0 || class->interference[k] > 0)
+                        return true;
+        return false;
+}
+
 static void put_classes(FILE *stream, const struct sl_costs *costs)
 {
         fputs("classes:\n", stream);
@@ -23,8 +32,13 @@ static void put_classes(FILE *stream, const struct sl_costs *costs)
                 const struct sl_cost_class *class = &costs->classes[i];
 
                 put_named(stream, "  - {name: ", class->name);
-                fprintf(stream, ", kind: %s, units: %u, copy_engines: %u, beside: %.6g}\n", kinds[class->kind], class->units,
+                fprintf(stream, ", kind: %s, units: %u, copy_engines: %u, beside: %.6g", kinds[class->kind], class->units,
                         class->copy_engines, class->pair_default);
+                for (uint32_t k = 0; k < class->n_sizes; k++)
+                        fprintf(stream, "%s%u%s", k ? ", " : ", sizes: [", class->sizes[k], k + 1 < class->n_sizes ? "" : "]");
+                for (uint32_t k = 0; k < 5 && interferes(class); k++)
+                        fprintf(stream, "%s%.17g%s", k ? ", " : ", interference: [", class->interference[k], k < 4 ? "" : "]");
+                fputs("}\n", stream);
         }
 }
 
@@ -55,12 +69,12 @@ static void put_models(FILE *stream, const struct sl_costs *costs)
 }
 
 /* One word for all batch sizes of a class and a model: that of the figure that is known least well. */
-static enum sl_cost_source weakest_source(const struct sl_costs *costs, uint32_t class_index, uint32_t model)
+static enum sl_cost_source weakest_source(const struct sl_costs *costs, uint32_t class_index, uint32_t size, uint32_t model)
 {
         enum sl_cost_source weakest = SL_COST_UNKNOWN;
 
         for (uint32_t b = 0; b < costs->n_batches; b++) {
-                const struct sl_cost_cell *cell = sl_costs_cell(costs, class_index, model, b);
+                const struct sl_cost_cell *cell = sl_costs_size_cell(costs, class_index, size, model, b);
 
                 if (cell->latency_ns && cell->source > weakest)
                         weakest = cell->source;
@@ -68,23 +82,44 @@ static enum sl_cost_source weakest_source(const struct sl_costs *costs, uint32_t
         return weakest;
 }
 
-static void put_cells(FILE *stream, const struct sl_costs *costs, uint32_t class_index, uint32_t model)
+static void put_cells(FILE *stream, const struct sl_costs *costs, uint32_t class_index, uint32_t size, uint32_t model)
 {
-        enum sl_cost_source source = weakest_source(costs, class_index, model);
+        enum sl_cost_source source = weakest_source(costs, class_index, size, model);
+        const struct sl_cost_cell *cells = sl_costs_size_cell(costs, class_index, size, model, 0);
 
         if (source == SL_COST_UNKNOWN)
                 return;
         put_named(stream, "  - {model: ", costs->models[model].name);
         put_named(stream, ", class: ", costs->classes[class_index].name);
+        if (size < costs->classes[class_index].n_sizes)
+                fprintf(stream, ", size: %u", costs->classes[class_index].sizes[size]);
         fprintf(stream, ", source: %s", sources[source]);
         for (uint32_t b = 0; b < costs->n_batches; b++)
-                fprintf(stream, "%s%" PRIu64, b ? ", " : ", latency_ns: [", sl_costs_cell(costs, class_index, model, b)->latency_ns);
+                fprintf(stream, "%s%" PRIu64, b ? ", " : ", latency_ns: [", cells[b].latency_ns);
         for (uint32_t b = 0; b < costs->n_batches; b++)
-                fprintf(stream, "%s%" PRIu64, b ? ", " : "], transfer_ns: [", sl_costs_cell(costs, class_index, model, b)->transfer_ns);
+                fprintf(stream, "%s%" PRIu64, b ? ", " : "], transfer_ns: [", cells[b].transfer_ns);
         for (uint32_t b = 0; b < costs->n_batches; b++)
-                fprintf(stream, "%s%" PRIu64, b ? ", " : "], workspace: [",
-                        sl_costs_cell(costs, class_index, model, b)->workspace_bytes);
+                fprintf(stream, "%s%" PRIu64, b ? ", " : "], workspace: [", cells[b].workspace_bytes);
         fputs("]}\n", stream);
+}
+
+static void put_uses(FILE *stream, const struct sl_costs *costs, uint32_t class_index, uint32_t model, bool *put)
+{
+        const struct sl_cost_cell *cells = sl_costs_cell(costs, class_index, model, 0);
+        double most = 0;
+
+        for (uint32_t b = 0; b < costs->n_batches; b++)
+                most = cells[b].l2_use + cells[b].memory_use > most ? cells[b].l2_use + cells[b].memory_use : most;
+        if (most <= 0)
+                return;
+        put_named(stream, *put ? "  - {model: " : "uses:\n  - {model: ", costs->models[model].name);
+        put_named(stream, ", class: ", costs->classes[class_index].name);
+        for (uint32_t b = 0; b < costs->n_batches; b++)
+                fprintf(stream, "%s%.17g", b ? ", " : ", l2: [", cells[b].l2_use);
+        for (uint32_t b = 0; b < costs->n_batches; b++)
+                fprintf(stream, "%s%.17g", b ? ", " : "], memory: [", cells[b].memory_use);
+        fputs("]}\n", stream);
+        *put = true;
 }
 
 static void put_pair(FILE *stream, const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t other, bool *put)
@@ -102,7 +137,7 @@ static void put_pair(FILE *stream, const struct sl_costs *costs, uint32_t class_
 
 int sl_costs_file_write(FILE *stream, const struct sl_costs *costs)
 {
-        bool put = false;
+        bool put = false, uses = false;
 
         for (uint32_t b = 0; b < costs->n_batches; b++)
                 fprintf(stream, "%s%u", b ? ", " : "batches: [", costs->batches[b]);
@@ -112,8 +147,12 @@ int sl_costs_file_write(FILE *stream, const struct sl_costs *costs)
         put_models(stream, costs);
         fputs("costs:\n", stream);
         for (uint32_t class = 0; class < costs->n_classes; class++)
+                for (uint32_t size = 0; size <= costs->classes[class].n_sizes; size++)
+                        for (uint32_t m = 0; m < costs->n_models; m++)
+                                put_cells(stream, costs, class, size, m);
+        for (uint32_t class = 0; class < costs->n_classes; class++)
                 for (uint32_t m = 0; m < costs->n_models; m++)
-                        put_cells(stream, costs, class, m);
+                        put_uses(stream, costs, class, m, &uses);
         for (uint32_t class = 0; class < costs->n_classes; class++)
                 for (uint32_t m = 0; m < costs->n_models; m++)
                         for (uint32_t other = 0; other < costs->n_models; other++)

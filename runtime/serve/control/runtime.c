@@ -8,16 +8,19 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/urgent.h"
 #include "dispatcher.h"
 #include "listener.h"
 #include "memory.h"
 #include "reaper.h"
 #include "registry.h"
 #include "segment.h"
+#include "served.h"
 #include "session.h"
 #include "stats.h"
 #include "stats_page.h"
 #include "supervisor.h"
+#include "task_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -37,10 +41,15 @@
 /* Segments in flight, of all ensembles. */
 #define SEGMENTS                4096u
 #define WATCHES_MAX             4u
+/* Of the stats page so many bytes are promised at first, which is enough for 200 models and their clients, then as many at a time.
+ */
+#define STATS_FIRST             (18u << 20)
+#define STATS_STEP              (1u << 20)
 /* Users that have left are remembered for a while: that many for each connection. */
 #define ACCOUNTS_PER_CONNECTION 2u
 #define SLEEP_LIMIT_NS          (1000 * SL_NS_PER_MS)
 /* A worker process that goes on for so long with what was cancelled hangs. */
+#define NICENESS                (-5)
 #define HUNG_NS                 (2 * SL_NS_PER_SECOND)
 
 struct watch {
@@ -59,6 +68,7 @@ struct sl_runtime {
         struct sl_bell bell;
         struct sl_stats *stats;
         struct sl_memory memory;
+        uint64_t stats_promised; /* bytes of the stats page */
         int catalogue_fd;
         struct sl_mapping catalogue_map;
         struct sl_regions *regions;
@@ -93,8 +103,8 @@ static void answer(void *context, uint64_t asker, int status, const char *text)
 
 static int make_catalogue(struct sl_runtime *rt, struct sl_error *error)
 {
-        int r = sl_segment_create(
-                "starling-catalogue", sizeof(struct sl_catalogue), SL_SEAL_RESPONSE, &rt->catalogue_fd, &rt->catalogue_map, error);
+        int r = sl_segment_create("starling-catalogue", SL_TASK_PAGE_BYTES + sizeof(struct sl_catalogue), SL_SEAL_RESPONSE,
+                &rt->catalogue_fd, &rt->catalogue_map, error);
         struct sl_catalogue *catalogue = rt->catalogue_map.base;
 
         if (r < 0)
@@ -160,50 +170,74 @@ static int make_supervisor(struct sl_runtime *rt)
         return r < 0 ? r : sl_wait_watch(rt->wait, sl_supervisor_fd(rt->supervisor), TOKEN_WORKERS);
 }
 
+static int make_registry(struct sl_runtime *rt, struct sl_error *error)
+{
+        return sl_registry_new(
+                &(struct sl_registry_options){
+                        .runtime = &rt->options,
+                        .accounts = rt->accounts,
+                        .catalogue = rt->catalogue_map.base,
+                        .task_page = sl_task_page_in(&rt->catalogue_map),
+                        .regions = rt->regions,
+                        .accumulator = rt->accumulator,
+                        .segments = SEGMENTS,
+                        .usable_cores = usable_cores(),
+                        .dispatcher = rt->dispatcher,
+                        .control = &rt->bell,
+                        .wait = rt->wait,
+                        .stats = rt->stats,
+                        .memory = &rt->memory,
+                        .supervisor = rt->supervisor,
+                        .answer = answer,
+                        .context = rt,
+                },
+                &rt->registry, error);
+}
+
+static int make_sessions(struct sl_runtime *rt)
+{
+        return sl_sessions_new(
+                &(struct sl_sessions_options){
+                        .runtime = &rt->options,
+                        .dispatcher = rt->dispatcher,
+                        .registry = rt->registry,
+                        .accounts = rt->accounts,
+                        .stats = rt->stats,
+                        .memory = &rt->memory,
+                        .wait = rt->wait,
+                        .reaper = rt->reaper,
+                        .regions = rt->regions,
+                        .catalogue_fd = rt->catalogue_fd,
+                        .catalogue_bytes = rt->catalogue_map.bytes,
+                },
+                &rt->sessions);
+}
+
 static int make_tables(struct sl_runtime *rt, struct sl_error *error)
 {
         int r = sl_accounts_new(&rt->options, ACCOUNTS_PER_CONNECTION * sl_sessions_max(&rt->options), &rt->accounts);
 
         if (r == 0)
                 r = make_supervisor(rt);
-        if (r == 0)
-                r = sl_registry_new(
-                        &(struct sl_registry_options){
-                                .runtime = &rt->options,
-                                .accounts = rt->accounts,
-                                .catalogue = rt->catalogue_map.base,
-                                .regions = rt->regions,
-                                .accumulator = rt->accumulator,
-                                .segments = SEGMENTS,
-                                .usable_cores = usable_cores(),
-                                .dispatcher = rt->dispatcher,
-                                .control = &rt->bell,
-                                .wait = rt->wait,
-                                .stats = rt->stats,
-                                .memory = &rt->memory,
-                                .supervisor = rt->supervisor,
-                                .answer = answer,
-                                .context = rt,
-                        },
-                        &rt->registry);
-
-        if (r == 0)
-                r = sl_sessions_new(
-                        &(struct sl_sessions_options){
-                                .runtime = &rt->options,
-                                .dispatcher = rt->dispatcher,
-                                .registry = rt->registry,
-                                .accounts = rt->accounts,
-                                .stats = rt->stats,
-                                .memory = &rt->memory,
-                                .wait = rt->wait,
-                                .reaper = rt->reaper,
-                                .regions = rt->regions,
-                                .catalogue_fd = rt->catalogue_fd,
-                                .catalogue_bytes = rt->catalogue_map.bytes,
-                        },
-                        &rt->sessions);
+        if (r == 0) {
+                r = make_registry(rt, error);
+                if (r < 0)
+                        return r;
+                r = make_sessions(rt);
+        }
         return r < 0 ? sl_error_set(error, -r, "no memory for the tables of %u clients", rt->options.clients_max) : 0;
+}
+
+/* A slot of the stats page, or a set of histograms. What has none is counted together with others. */
+static int promise_stats(void *context, uint64_t more)
+{
+        struct sl_runtime *rt = context;
+        uint64_t reserved = sl_stats_reserved(rt->stats) + more;
+        uint64_t step = reserved > rt->stats_promised ? sl_align_up(reserved - rt->stats_promised, STATS_STEP) : 0;
+        int r = step ? sl_memory_take(&rt->memory, SL_MEMORY_STATS, step, NULL) : 0;
+
+        rt->stats_promised += r == 0 ? step : 0;
+        return r;
 }
 
 /* What is there from the start is promised whole, although most of it is touched only when it is used. */
@@ -215,10 +249,13 @@ static int take_fixed_memory(struct sl_runtime *rt, struct sl_error *error)
         r = sl_memory_take(&rt->memory, SL_MEMORY_STAGING, rt->options.staging_bytes, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "staging_bytes");
-        r = sl_memory_take(&rt->memory, SL_MEMORY_STATS, rt->options.stats_bytes, error);
+        rt->stats_promised = rt->options.stats_bytes < STATS_FIRST ? rt->options.stats_bytes : STATS_FIRST;
+        r = sl_memory_take(&rt->memory, SL_MEMORY_STATS, rt->stats_promised, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "stats_bytes");
-        r = sl_memory_take(&rt->memory, SL_MEMORY_CATALOGUE, sizeof(struct sl_catalogue), error);
+        sl_stats_promise(rt->stats, promise_stats, rt);
+        r = sl_memory_take(&rt->memory, SL_MEMORY_CATALOGUE,
+                offsetof(struct sl_catalogue, models) + SL_CATALOGUE_ROOM_FIRST + SL_TASK_PAGE_BYTES, error);
         return r < 0 ? sl_error_prefix(error, r, "the catalogue") : 0;
 }
 
@@ -414,10 +451,22 @@ static void rest(struct sl_runtime *rt, uint64_t limit_ns)
                 happened(rt, &events[i]);
 }
 
+/*
+ * Behind the dispatcher and before workers: who lists models, loads one or attaches waits for this thread, which computes little.
+ * What somebody has given another priority is left as it is, as all that it starts has that.
+ */
+static void go_before_workers(void)
+{
+        if (getpriority(PRIO_PROCESS, 0) == 0)
+                sl_urgent_thread(NICENESS);
+}
+
 int sl_runtime_load_all(struct sl_runtime *rt, uint32_t *ret_failed, struct sl_error *error)
 {
-        int r = sl_registry_sync(rt->registry, error);
+        int r;
 
+        go_before_workers();
+        r = sl_registry_sync(rt->registry, error);
         if (r < 0)
                 return r;
         for (runtime_look(rt); sl_registry_busy(rt->registry, ret_failed) && !rt->stops; runtime_look(rt))
@@ -533,6 +582,7 @@ int sl_runtime_listen(struct sl_runtime *rt, struct sl_error *error)
 
 int sl_runtime_run(struct sl_runtime *rt)
 {
+        go_before_workers();
         for (runtime_look(rt); !rt->stops; runtime_look(rt))
                 rest(rt, SLEEP_LIMIT_NS);
         drain(rt);

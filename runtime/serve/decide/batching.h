@@ -15,7 +15,7 @@
 #define SL_POLICIES(X) \
         /* name           waits at most */ \
         X(work_conserving, "never") \
-        X(starling,        "never; where launches are known, until the device is not full") \
+        X(starling,        "never") \
         X(single,          "never") \
         X(no_wait,         "never") \
         X(opt_wait,        "batching_delay_us") \

@@ -19,9 +19,7 @@ void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const stru
         look->run = run;
         view->waiting = &queues[priority];
         view->more_urgent_waits = more_urgent_waits(queues, priority);
-        view->corun = 1;
         view->at_once = 0;
-        view->launch_ns = 0;
         view->n_lets = 0;
         view->n_workers = 0;
 }

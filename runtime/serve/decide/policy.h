@@ -41,14 +41,9 @@ struct sl_policy_view {
         const struct sl_batching_state *batching_state;
         uint64_t samples_given; /* to workers, and not answered */
 
-        /* The co-run model: what a job takes beside one other of this model, in times of what it takes alone (0 or 1: the same),
-         * and how many compute at once before they share the device by time (0: any number). */
-        double corun;
+        /* How many jobs compute at once before they share the lets by time; 0: any number. What a job beside others takes longer is
+         * not known, neither live nor simulated: see runtime/serve/decide/README.md. */
         uint32_t at_once;
-
-        /* Of a job's time, as long as others have the device: launches of kernels (0: not known, or none). Jobs have it for shares of
-         * their time alone, and are slower yet by the sum of the shares where that is above 1. */
-        uint64_t launch_ns;
 
         uint32_t n_workers;
         struct sl_policy_worker workers[SL_POLICY_WORKERS_MAX];

@@ -3,15 +3,10 @@
 
 #include "gather.h"
 
-#define FULL (1 - 1e-6) /* shares that make 1, but for what sums of doubles lose */
-
 /* How much longer a job takes when @busy compute at once. */
 static double slow_down(const struct sl_policy_view *view, uint32_t busy)
 {
-        double beside = view->corun > 1 ? 1 + (busy - 1) * (view->corun - 1) : 1;
-        double shared = view->at_once && busy > view->at_once ? (double)busy / view->at_once : 1;
-
-        return beside > shared ? beside : shared;
+        return view->at_once && busy > view->at_once ? (double)busy / view->at_once : 1;
 }
 
 static double expected_ns(const struct sl_policy_view *view, uint32_t samples)
@@ -19,47 +14,23 @@ static double expected_ns(const struct sl_policy_view *view, uint32_t samples)
         return (double)sl_service_time_ns(view->service_time, samples);
 }
 
-/* Of its time alone, for which a job has the device; 0: launches are not known. */
-static double share(const struct sl_policy_view *view, uint64_t samples)
-{
-        double launch_ns = (double)view->launch_ns, alone_ns = launch_ns > 0 ? expected_ns(view, (uint32_t)samples) : 0;
-
-        return alone_ns > launch_ns ? 1 - launch_ns / alone_ns : 0;
-}
-
-/* Of all jobs that compute; their sizes are as their mean. */
-static double shares_of(const struct sl_policy_view *view, uint32_t busy)
-{
-        return busy && view->launch_ns ? busy * share(view, (view->samples_given + busy - 1) / busy) : 0;
-}
-
-/* As many workers as fill what is left of the device, at least one. */
-static uint32_t workers_that_fill(double shares, double each, uint32_t most)
-{
-        double n = each > 0 ? (FULL - shares) / each : most;
-
-        return n <= 1 ? 1 : n >= most ? most : (uint32_t)n + ((double)(uint32_t)n < n);
-}
-
 /* Twice the mean time until what waits is done, in batches of @size. */
-static double mean_ns(
-        const struct sl_policy_view *view, uint64_t samples, uint32_t size, uint32_t idle, uint32_t busy, double shares)
+static double mean_ns(const struct sl_policy_view *view, uint64_t samples, uint32_t size, uint32_t idle, uint32_t busy)
 {
         uint64_t batches = (samples + size - 1) / size;
-        double each = share(view, size);
-        uint32_t workers = workers_that_fill(shares, each, batches < idle ? (uint32_t)batches : idle);
-        double rounds = (double)samples / ((double)workers * size), full = shares + workers * each;
+        uint32_t workers = batches < idle ? (uint32_t)batches : idle;
+        double rounds = (double)samples / ((double)workers * size);
 
-        return expected_ns(view, size) * slow_down(view, busy + workers) * (full > 1 ? full : 1) * ((rounds > 1 ? rounds : 1) + 1);
+        return expected_ns(view, size) * slow_down(view, busy + workers) * ((rounds > 1 ? rounds : 1) + 1);
 }
 
 uint32_t sl_starling_size(const struct sl_policy_view *view, uint64_t samples, uint32_t most, uint32_t idle, uint32_t busy)
 {
         uint32_t best = 1;
-        double shares = shares_of(view, busy), best_ns = mean_ns(view, samples, 1, idle, busy, shares);
+        double best_ns = mean_ns(view, samples, 1, idle, busy);
 
         for (uint32_t size = 2; size <= most && size <= samples; size *= 2) {
-                double ns = mean_ns(view, samples, size, idle, busy, shares);
+                double ns = mean_ns(view, samples, size, idle, busy);
 
                 if (!sl_service_time_knows(view->service_time, size))
                         return size;
@@ -116,17 +87,17 @@ static uint32_t count_busy(const struct sl_policy_view *view)
         return busy;
 }
 
-/* Return: its samples. */
-static uint32_t give(struct sl_gathering *g, uint64_t now_ns, uint32_t worker, uint32_t size)
+static void give(struct sl_gathering *g, uint64_t now_ns, uint32_t worker, uint32_t size)
 {
         uint32_t most = sl_gathering_samples_max(g, worker), tasks, samples;
 
         size = size < most ? size : most;
-        if (size == 1 || !g->view->batchable)
-                return sl_gathering_give(g, worker, 1, size);
+        if (size == 1 || !g->view->batchable) {
+                sl_gathering_give(g, worker, 1, size);
+                return;
+        }
         tasks = tasks_in_time(g, now_ns, size, &samples);
         sl_gathering_decide(g, worker, tasks, samples);
-        return samples;
 }
 
 uint32_t sl_policy_starling(
@@ -134,15 +105,14 @@ uint32_t sl_policy_starling(
 {
         struct sl_gathering g;
         uint32_t idle, size, busy = count_busy(view);
-        double shares = shares_of(view, busy);
 
         sl_gathering_init(&g, view, ret_decisions, max);
         *ret_next_ns = UINT64_MAX;
         idle = sl_gathering_count_idle(&g);
         size = sl_starling_size(view, g.samples, most_samples(&g), idle ? idle : 1, busy);
-        for (uint32_t i = 0; i < view->n_workers && sl_gathering_left(&g) && shares < FULL; i++)
+        for (uint32_t i = 0; i < view->n_workers && sl_gathering_left(&g); i++)
                 if (sl_gathering_is_idle(&g, i))
-                        shares += share(view, give(&g, now_ns, i, size));
+                        give(&g, now_ns, i, size);
         if (sl_gathering_gives_ahead(&g, size))
                 give(&g, now_ns, 0, size);
         return g.n;

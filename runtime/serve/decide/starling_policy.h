@@ -5,7 +5,7 @@
  *  1. Whatever waits when a worker is idle goes out now: nothing is held for company that has not come.
  *  2. n samples wait, m workers are idle, b compute. Batches of 1, 2, 4, ... are weighed, as large as worker and slice allow.
  *  3. In batches of k, w = min(m, n / k rounded up) workers take them, in r = n / (w k) rounds, at least one,
- *  4. each of which takes T(k) S(b + w): the service time that was learned, and the co-run slow-down.
+ *  4. each of which takes T(k) S(b + w): the service time that was learned, and by how much they share their lets by time.
  *  5. What waits is then done after T(k) S(b + w) (r + 1) / 2 in the mean; the k of the least mean is taken, of equals the
  * smallest.
  *  6. A size that was never computed is computed as soon as so much waits; so T is learned in one job for each power of two.
@@ -13,10 +13,6 @@
  *  8. and no longer than all tasks in it keep the deadlines that they would keep in a smaller batch.
  *  9. Fewer than m workers get a job only if nothing is left: a worker is idle, or something waits, never both.
  * 10. An only worker gets its next job, a whole one, while it computes.
- *
- * Where launches are known (policy.h: a GPU), jobs have the device for a share of their time, and S is larger by what the shares
- * make above 1. Then w is no more than it takes to make them 1, and while those that compute make 1, what waits waits until one of
- * them ends: another worker would only slow them all. 1 and 9 hold below that.
  *
  * Worst case: a request waits until what came before it is done, and for one job (a slice, or one sample) of the first worker.
  */

@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A place is written before it is read: pages that no task has come to are never touched. */
 int sl_task_queue_init(struct sl_task_queue *queue, uint32_t tasks)
 {
         uint32_t slots = 1;
 
         while (slots < tasks)
                 slots <<= 1;
-        *queue = (struct sl_task_queue){.mask = slots - 1, .tasks = calloc(slots, sizeof(struct sl_task))};
+        *queue = (struct sl_task_queue){.mask = slots - 1, .tasks = malloc(slots * sizeof(struct sl_task))};
         return queue->tasks ? 0 : -ENOMEM;
 }
 
@@ -59,6 +60,16 @@ void sl_task_queue_take(struct sl_task_queue *queue, uint32_t samples)
         task->samples -= samples;
         queue->samples -= samples;
         queue->head += task->samples == 0;
+        rewind_empty(queue);
+}
+
+void sl_task_queue_remove(struct sl_task_queue *queue, uint32_t i)
+{
+        SL_ASSERT(i < sl_task_queue_length(queue));
+        queue->samples -= sl_task_queue_at(queue, i)->samples;
+        for (; i > 0; i--)
+                *sl_task_queue_at(queue, i) = *sl_task_queue_at(queue, i - 1);
+        queue->head++;
         rewind_empty(queue);
 }
 

@@ -17,6 +17,9 @@ struct sl_task {
         bool reruns;          /* a process has died with it: it is a job by itself, and fails with the next one */
         uint64_t arrival_ns;  /* of the request */
         uint64_t deadline_ns; /* 0: none */
+        uint64_t kind;        /* those of one kind may share a batch, if their shapes are equal; 0: it shares none so */
+        uint32_t rows;        /* of a kind: what it has of a batch, though it is one sample of the scheduler's */
+        uint64_t units;       /* of its size (size_line.h); 0: samples alone say how long it takes */
 };
 
 struct sl_task_queue {
@@ -49,6 +52,9 @@ bool sl_task_queue_return(struct sl_task_queue *queue, const struct sl_task *tas
 
 /* The first @samples of the oldest task, which has as many, are given out: the rest of it stays the oldest. */
 void sl_task_queue_take(struct sl_task_queue *queue, uint32_t samples);
+
+/* Takes out the @i-th oldest, whole. */
+void sl_task_queue_remove(struct sl_task_queue *queue, uint32_t i);
 
 /* Takes out what @ends says of. Return: how many. */
 uint32_t sl_task_queue_drop(struct sl_task_queue *queue, bool (*ends)(void *context, const struct sl_task *task), void *context);

@@ -39,9 +39,10 @@ static int check_entry(const struct look *look)
                 return refuse(look, -EINVAL, SL_REASON_FIELDS, entry->priority, SL_PRIORITIES);
         if (entry->session)
                 return refuse(look, -ENOTSUP, SL_REASON_SESSION, entry->session, 0);
-        if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->assembly.n_outputs)
+        if ((entry->n_inputs != ensemble->n_inputs && !sl_ensemble_is_given(ensemble, entry->n_inputs)) ||
+                entry->n_outputs != ensemble->assembly.n_outputs)
                 return refuse(look, -EINVAL, SL_REASON_COUNTS, n, ensemble->n_inputs + ensemble->assembly.n_outputs);
-        if (entry->samples == 0)
+        if (entry->samples == 0 && !ensemble->batchable)
                 return refuse(look, -EINVAL, SL_REASON_NO_SAMPLES, 0, 1);
         if (!ensemble->batchable && entry->samples != 1)
                 return refuse(look, -EINVAL, SL_REASON_NO_BATCH, entry->samples, 1);
@@ -63,7 +64,7 @@ static int check_shape(const struct look *look, uint32_t tensor, const struct sl
         for (uint32_t i = 0; i < shape->rank; i++) {
                 int64_t want = i == port->port.batch_axis ? (int64_t)look->entry->samples : shape->dims[i];
 
-                if ((int64_t)d->dims[i] == want)
+                if ((int64_t)d->dims[i] == want || want == SL_DIM_UNKNOWN)
                         continue;
                 refuse_tensor(look, tensor, -EINVAL, SL_REASON_DIMENSION, d->dims[i], (uint64_t)want);
                 look->refused->reason.axis = (uint8_t)i;
@@ -123,10 +124,20 @@ static int check_input(const struct look *look, uint32_t i, struct sl_place *ret
                 return 0;
         }
         r = check_shape(look, i, port);
-
-        if (r == 0 && look->descriptors[i].bytes != bytes)
+        if (r == 0 && sl_port_is_open(&port->port))
+                r = check_claim(look, i);
+        else if (r == 0 && look->descriptors[i].bytes != bytes)
                 r = refuse_tensor(look, i, -EINVAL, SL_REASON_BYTES, look->descriptors[i].bytes, bytes);
         return r < 0 ? r : check_place(look, i, sl_served_port_stride(port), ret_place);
+}
+
+/* Where all outputs have known sizes, which the runtime then has room for, or follow those of the inputs. */
+static bool is_unwanted(const struct look *look, uint32_t output)
+{
+        const struct sl_descriptor *d = &look->descriptors[look->entry->n_inputs + output];
+
+        return d->dtype == SL_DTYPE_NONE && !d->bytes &&
+               (!look->ensemble->assembly.open_outputs || look->ensemble->assembly.open_inputs);
 }
 
 static int check_output(const struct look *look, uint32_t i, struct sl_place *ret_place)
@@ -135,6 +146,10 @@ static int check_output(const struct look *look, uint32_t i, struct sl_place *re
         const struct sl_descriptor *d = &look->descriptors[look->ensemble->n_inputs + i];
         uint64_t needed = sl_served_port_bytes(port, look->entry->samples);
 
+        if (is_unwanted(look, i)) {
+                *ret_place = (struct sl_place){.region = SL_NO_REGION};
+                return 0;
+        }
         i += look->ensemble->n_inputs;
         if (d->dtype != port->port.dtype)
                 return refuse_tensor(look, i, -EINVAL, SL_REASON_TYPE, d->dtype, (uint64_t)port->port.dtype);
@@ -154,7 +169,7 @@ int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *desc
         struct sl_place place;
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
-                if (i < entry->n_inputs && is_left_out(&look, i))
+                if (i < entry->n_inputs ? is_left_out(&look, i) : is_unwanted(&look, i - entry->n_inputs))
                         continue;
                 if (i < entry->n_inputs)
                         r = check_claim(&look, i);

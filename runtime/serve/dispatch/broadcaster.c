@@ -56,7 +56,7 @@ void sl_broadcaster_withdraw(struct sl_request *request)
 static uint32_t gpu_of(const struct sl_ensemble *ensemble)
 {
         const struct sl_workers *first = &ensemble->members[0]->workers;
-        uint32_t gpu = first->n && !ensemble->assembly.direct ? first->list[0]->gpu : 0;
+        uint32_t gpu = first->n && !ensemble->assembly.direct && !ensemble->assembly.on_host ? first->list[0]->gpu : 0;
 
         for (uint32_t m = 0; m < ensemble->assembly.n_members && gpu; m++) {
                 const struct sl_workers *workers = &ensemble->members[m]->workers;
@@ -70,22 +70,27 @@ static uint32_t gpu_of(const struct sl_ensemble *ensemble)
         return gpu;
 }
 
-/* Its id goes to every member. */
+/* Its id goes to every member, or to those that are asked first. */
 static void send_segment(const struct sl_broadcast *broadcast, const struct sl_request *request, uint32_t segment, uint32_t samples)
 {
         const struct sl_inline_limit *limit = &broadcast->limit;
         struct sl_ensemble *ensemble = request->ensemble;
+        uint32_t n_members = ensemble->assembly.is_partial ? ensemble->assembly.n_first : ensemble->assembly.n_members;
         struct sl_task task = {
                 .segment = segment,
                 .samples = samples,
                 .client = request->turn.client,
-                .is_inline = sl_inline_wants(ensemble, samples,
+                .is_inline = sl_inline_wants(ensemble, samples, request->units,
                         &(struct sl_inline_limit){.ns = limit->ns, .alone = limit->alone && samples == request->samples}),
                 .arrival_ns = request->taken_ns,
                 .deadline_ns = request->work.deadline_ns,
+                .kind = request->kind,
+                .rows = request->rows,
+                .units = request->units,
         };
 
-        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++) {
+        sl_accumulator_segment(broadcast->accumulator, segment)->is_inline = task.is_inline;
+        for (uint32_t m = 0; m < n_members; m++) {
                 task.member = m;
                 sl_scheduler_push(&ensemble->members[m]->scheduler, &task, request->priority);
                 sl_busy_add(broadcast->busy, ensemble->members[m]);
@@ -121,7 +126,9 @@ static void look_at_windows(const struct sl_broadcast_ring *ring)
                 const struct sl_broadcast_members members = members_of(ensemble);
 
                 queue->segment_samples = sl_broadcast_segment_samples(&members, ensemble->segment_samples);
-                queue->window_samples = sl_broadcast_window_samples(&members, ensemble->segment_samples);
+                /* Of a plan of any size each request is a sample: as many are out as are gathered. */
+                queue->window_samples =
+                        sl_broadcast_window_samples(&members, ensemble->gathers ? SL_JOB_ALIKE_MAX : ensemble->segment_samples);
         }
 }
 

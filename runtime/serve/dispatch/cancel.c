@@ -6,6 +6,7 @@
 #include "completion.h"
 #include "decisions.h"
 #include "dispatcher_state.h"
+#include "partial.h"
 #include "shapes.h"
 
 #include <errno.h>
@@ -32,13 +33,19 @@ void sl_give_up_queue(struct sl_dispatcher *d, struct sl_queue *queue, int32_t s
                         sl_give_up(d, &queue->requests[tag], status);
 }
 
+static void expire(struct sl_dispatcher *d, struct sl_request *request)
+{
+        if (!sl_partial_close(d, request))
+                sl_give_up(d, request, -ETIME);
+}
+
 static void expire_queue(struct sl_dispatcher *d, struct sl_queue *queue, uint64_t now_ns)
 {
         for (uint32_t tag = 0; tag < queue->map.depth && queue->with_deadline; tag++) {
                 struct sl_request *request = &queue->requests[tag];
 
                 if (request->state != SL_REQUEST_FREE && request->work.deadline_ns && now_ns >= request->work.deadline_ns)
-                        sl_give_up(d, request, -ETIME);
+                        expire(d, request);
         }
         sl_completions_publish(d, queue);
 }

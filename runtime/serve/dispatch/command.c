@@ -8,7 +8,9 @@
 #include "enlist.h"
 #include "event.h"
 #include "intake.h"
+#include "lines.h"
 #include "record.h"
+#include "refuse.h"
 #include "route.h"
 #include "settle.h"
 #include "shapes.h"
@@ -71,16 +73,20 @@ static void release_region(struct sl_dispatcher *d, struct sl_channel *channel, 
         sl_event_send(d, SL_EVENT_REGION_RELEASED, channel, in_use ? -EBUSY : 0, NULL);
 }
 
-static void retire(struct sl_dispatcher *d, uint32_t index)
+static void retire(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
+{
+        sl_route_detach(d, ensemble);
+        ensemble->retired = true;
+        d->unsettled = true;
+}
+
+static void withdraw(struct sl_dispatcher *d, uint32_t index)
 {
         struct sl_ensemble *ensemble = d->served[index];
 
-        if (!ensemble)
-                return;
-        sl_route_detach(d, ensemble);
         d->served[index] = NULL;
-        ensemble->retired = true;
-        d->unsettled = true;
+        if (ensemble)
+                retire(d, ensemble);
 }
 
 /* What waited for just these sizes. */
@@ -94,15 +100,62 @@ static void readmit(struct sl_dispatcher *d, struct sl_shape_slot *slot, struct 
         }
 }
 
+static void refuse_stale(struct sl_dispatcher *d, struct sl_request *request)
+{
+        struct sl_queue *queue = request->queue;
+        struct sl_refused refused = {0};
+        int r = sl_refuse(&refused.reason, -ESTALE, SL_REASON_GENERATION, 0, 0);
+
+        sl_complete_refused(d, request, r, &refused);
+        sl_completions_publish(d, queue);
+}
+
+static void move_parked(struct sl_dispatcher *d, struct sl_shape_slot *slot, struct sl_ensemble *ensemble)
+{
+        while (slot->first) {
+                struct sl_request *request = slot->first;
+
+                sl_shapes_unpark(request);
+                if (request->entry.generation == ensemble->generation)
+                        sl_intake_again(d, request, ensemble);
+                else
+                        refuse_stale(d, request);
+        }
+}
+
+/* A model that is loaded on request comes, or goes: what waits goes on waiting, or is computed. */
+static void move_all_parked(struct sl_dispatcher *d, struct sl_ensemble *old, struct sl_ensemble *ensemble)
+{
+        for (uint32_t i = 0; i < old->shapes->n_slots; i++) {
+                struct sl_shape_slot *slot = &old->shapes->slots[i];
+
+                if (slot->state != SL_SHAPE_LOADING)
+                        continue;
+                sl_route_end_loading(d, slot);
+                move_parked(d, slot, ensemble);
+                sl_shapes_clear(old->shapes, slot);
+        }
+}
+
 static void attach_ensemble(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
 {
-        retire(d, ensemble->index);
+        struct sl_ensemble *old = d->served[ensemble->index];
+        bool moves = old && old->shapes && (old->rests || ensemble->rests);
+
+        if (old && !moves)
+                retire(d, old);
         ensemble->next = d->ensembles;
         d->ensembles = ensemble;
-        sl_decisions_ensemble(d, ensemble);
-        sl_broadcast_ring_add(&d->broadcasts, &ensemble->broadcasts);
+        if (!ensemble->rests) {
+                sl_decisions_ensemble(d, ensemble);
+                sl_broadcast_ring_add(&d->broadcasts, &ensemble->broadcasts);
+        }
         d->served[ensemble->index] = ensemble;
         readmit(d, sl_route_attach(d, ensemble), ensemble);
+        if (!moves)
+                return;
+        move_all_parked(d, old, ensemble);
+        retire(d, old);
 }
 
 static void remove_bundled(struct sl_dispatcher *d, const struct sl_model *model)
@@ -228,7 +281,7 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 readmit(d, sl_route_attach(d, command->pointer), command->pointer);
                 break;
         case SL_COMMAND_WITHDRAW:
-                retire(d, command->index);
+                withdraw(d, command->index);
                 break;
         case SL_COMMAND_ADD_MODEL:
                 add_model(d, command->pointer);
@@ -265,7 +318,11 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         case SL_COMMAND_PROBE:
                 sl_event_send(d, SL_EVENT_ALIVE, NULL, 0, "");
                 break;
+        case SL_COMMAND_WATCH:
+                sl_lines_watch(d, command->index, command->pointer);
+                break;
         case SL_COMMAND_MARK:
+                sl_lines_show(d); /* whoever is told of a model finds what it takes */
                 sl_event_send(d, SL_EVENT_MARKED, NULL, 0, "");
                 break;
         case SL_COMMAND_SAMPLE:

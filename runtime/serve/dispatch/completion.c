@@ -117,6 +117,16 @@ static uint64_t bytes_needed(const struct sl_request *request)
         return request->bytes_needed;
 }
 
+/* Of a model by itself, the first of one. */
+static void fill_members(const struct sl_request *request, struct sl_output *output)
+{
+        const struct sl_assembly *assembly = &request->ensemble->assembly;
+        uint64_t all = assembly->n_members < 64 ? (UINT64_C(1) << assembly->n_members) - 1 : UINT64_MAX;
+
+        output->members_any = assembly->is_partial ? request->members_any : all;
+        output->members_all = assembly->is_partial ? all & ~request->members_lack : all;
+}
+
 static void fill_outputs(const struct sl_request *request)
 {
         const struct sl_ensemble *ensemble = request->ensemble;
@@ -135,6 +145,8 @@ static void fill_outputs(const struct sl_request *request)
                         output.dims[k] = k == port->port.batch_axis ? request->samples : (uint32_t)port->port.shape.dims[k];
                 if (sl_port_is_open(&port->port))
                         fill_open_output(&request->work.made[i], &output);
+                if (i == 0)
+                        fill_members(request, &output);
                 lines[i] = output;
         }
 }
@@ -146,7 +158,7 @@ static void unaccount(struct sl_dispatcher *d, struct sl_request *request)
         queue->in_flight--;
         queue->channel->in_flight--;
         queue->channel->user->in_flight--;
-        request->ensemble->in_flight--;
+        sl_ensemble_leave(request->ensemble, request->units, sl_pass_now(&d->pass));
         sl_places_leave(request->ensemble->places, request);
         d->in_flight--;
         if (request->work.deadline_ns) {
@@ -232,6 +244,8 @@ void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t st
                 fill_outputs(request);
         else
                 fill_reason(d, request, status);
+        if (request->bore)
+                sl_fault_clear(request->fault);
         complete(d, request, status);
 }
 

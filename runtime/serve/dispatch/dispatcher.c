@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "base/thread.h"
+#include "base/urgent.h"
 #include "broadcaster.h"
 #include "cancel.h"
 #include "command.h"
@@ -19,6 +20,7 @@
 #include "gauges.h"
 #include "harvest.h"
 #include "intake.h"
+#include "lines.h"
 #include "listening.h"
 #include "settle.h"
 #include "spin_advice.h"
@@ -29,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Passes without an entry after which a queue pair is polled rarely. */
@@ -44,7 +45,7 @@
 #define CLOCK_EVERY_PASSES 64u
 /* While nothing is in flight the clock is read so rarely for the advice about spinning. */
 #define ADVISE_PASSES      1024u
-#define SLICE_NS           (100 * SL_NS_PER_US)
+#define NICENESS           (-10)
 #define COMMANDS           64u
 
 static void heat(struct sl_dispatcher *d, uint32_t cold_index)
@@ -242,6 +243,8 @@ static uint32_t pass(struct sl_dispatcher *d)
         sl_clients_wake(d);
         if (d->unsettled)
                 sl_settle(d);
+        if (d->n_watched)
+                sl_lines_show_waits(d);
         sl_pass_end(&d->pass);
         return found;
 }
@@ -375,30 +378,6 @@ static bool keep_looking(const struct sl_dispatcher *d, struct idle *idle)
         return now - idle->since_ns < d->options.spin_ns;
 }
 
-/* As the kernel has it since Linux 3.14; libc declares it later. */
-struct sched_attributes {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
-/*
- * A worker on the same core has to give way at once when the dispatcher wakes. A higher priority needs privileges; a short slice
- * does not (Linux 6.12 and later: what asks for little at a time is served sooner). Both are wishes.
- */
-static void go_first(void)
-{
-        struct sched_attributes attributes = {
-                .size = sizeof(attributes), .policy = SCHED_OTHER, .nice = -10, .runtime_ns = SLICE_NS};
-
-        if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
-                return;
-        attributes.nice = 0;
-        (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 /* A wait belongs to the thread that makes it. */
 static int make_wait(struct sl_dispatcher *d, struct sl_error *error)
 {
@@ -426,7 +405,7 @@ static void *dispatcher_main(void *argument)
         sem_post(&start->done); /* @start is gone from here on */
         if (!d->wait)
                 return NULL;
-        go_first();
+        sl_urgent_thread(NICENESS); /* a worker on the same core gives way at once when it wakes */
         sl_lateness_init(&d->lateness);
         while (!d->quit) {
                 uint32_t found = pass(d);

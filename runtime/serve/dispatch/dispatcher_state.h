@@ -18,6 +18,14 @@
 #include "scheduler.h"
 #include "stats.h"
 
+struct sl_variant_line;
+
+/* A place of the catalogue whose model is a variant (lines.h). */
+struct sl_watched {
+        uint32_t index;
+        struct sl_variant_line *line;
+};
+
 struct sl_dispatcher {
         struct sl_dispatcher_options options;
         struct sl_wait *wait;
@@ -30,9 +38,12 @@ struct sl_dispatcher {
 
         struct sl_queue **hot, **cold; /* queue pairs by how they are polled */
         uint32_t n_hot, n_cold, hot_turn, cold_turn;
-        struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index */
-        struct sl_ensemble *ensembles;                   /* all that have requests or are served */
-        struct sl_broadcast_ring broadcasts;             /* of those that have something to broadcast */
+        struct sl_watched watched[SL_CATALOGUE_MODELS];
+        uint32_t n_watched;
+        double drift;                        /* of all workers together, as a logarithm (conditions.h) */
+        uint64_t drift_ns;                   /* when it was last looked at */
+        struct sl_ensemble *ensembles;       /* all that have requests or are served */
+        struct sl_broadcast_ring broadcasts; /* of those that have something to broadcast */
         struct sl_model *models;
         uint64_t n_added; /* models, ever */
         struct sl_busy busy;
@@ -62,4 +73,5 @@ struct sl_dispatcher {
         bool unsettled;             /* something ended: sl_settle() has to look */
         bool closing;               /* nothing new is admitted */
         bool drain_reported;
+        struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index; last, as it is large */
 };

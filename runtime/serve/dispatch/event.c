@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event.h"
 
+#include "base/error.h"
+
 #include "dispatcher_state.h"
 #include "shapes.h"
 
@@ -12,7 +14,7 @@ void sl_event_send(struct sl_dispatcher *d, enum sl_event_kind kind, void *point
         struct sl_event event = {.kind = kind, .status = status, .pointer = pointer};
 
         if (text)
-                strncpy(event.text, text, sizeof(event.text) - 1);
+                sl_error_fit(text, event.text, sizeof(event.text));
         /* There is room: control gives every ensemble and model at most two events and every channel three (it releases one
          * region at a time), waits for the answer to a PROBE and a MARK before it sends another, and made the mailbox for all. */
         sl_mailbox_put(d->events, &event);

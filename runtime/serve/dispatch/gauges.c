@@ -2,9 +2,11 @@
 #include "gauges.h"
 
 #include "base/clock.h"
+#include "conditions.h"
 #include "dispatcher_state.h"
 #include "executor.h"
 #include "let.h"
+#include "lines.h"
 
 #define SHOW_STEP_NS (1 * SL_NS_PER_MS)
 
@@ -92,9 +94,11 @@ static void show_workers(const struct sl_model *model)
         show(&model->shown->given_jobs, jobs);
 }
 
-static void show_all(struct sl_dispatcher *d, uint32_t waiting)
+static void show_all(struct sl_dispatcher *d, uint32_t waiting, bool sleeps)
 {
+        sl_conditions_look(d, sleeps);
         show_dispatcher(d, waiting);
+        sl_lines_show(d);
         for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next) {
                 sl_gauges_in_flight(ensemble);
                 if (ensemble->shown)
@@ -112,10 +116,10 @@ void sl_gauges_show(struct sl_dispatcher *d, uint64_t now_ns)
         if (now_ns - d->gauges_shown_ns < SHOW_STEP_NS)
                 return;
         d->gauges_shown_ns = now_ns;
-        show_all(d, d->waiting);
+        show_all(d, d->waiting, false);
 }
 
 void sl_gauges_show_before_sleep(struct sl_dispatcher *d)
 {
-        show_all(d, d->in_flight ? d->waiting : 0);
+        show_all(d, d->in_flight ? d->waiting : 0, true);
 }

@@ -19,6 +19,8 @@
 #include "taking.h"
 #include "turns.h"
 
+#include <string.h>
+
 _Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all workers of a model");
 _Static_assert(SL_POLICY_TASKS_MAX == SL_JOB_PIECES_MAX, "what a policy gathers is a job");
 
@@ -45,33 +47,93 @@ static void note_assigned(const struct sl_segment *segment, const struct sl_exec
                 request->assigned_ns = now_ns;
 }
 
-/* How much room there is for outputs that say only afterwards how large they are. */
+/* How much room there is for outputs that say only afterwards how large they are; and what the request says of inputs. */
 static void note_capacities(struct sl_job *job, const struct sl_segment *segment, uint32_t member)
 {
         const struct sl_assembly *assembly = segment->work->assembly;
+        uint32_t piece = job->n_pieces;
 
-        for (uint32_t i = 0; i < job->n_outputs && assembly->open_outputs; i++)
-                job->made[i] = segment->work->made[member * assembly->member_outputs + i];
+        for (uint32_t i = 0; i < job->n_outputs && assembly->open_outputs && piece < SL_JOB_ALIKE_MAX; i++)
+                sl_job_made(job, piece)[i] = segment->work->made[member * assembly->member_outputs + i];
+        for (uint32_t i = 0; i < job->n_inputs && assembly->open_inputs && !piece; i++)
+                sl_job_given(job)[i] = segment->work->given[i];
+}
+
+static void add_piece(
+        struct sl_handout *handout, const struct sl_task *task, const struct sl_executor *executor, struct sl_job *job)
+{
+        struct sl_accumulator *accumulator = handout->schedule->accumulator;
+        const struct sl_segment *segment = sl_accumulator_segment(accumulator, task->segment);
+        struct sl_piece *piece = &job->pieces[job->n_pieces];
+
+        note_capacities(job, segment, task->member);
+        sl_accumulator_add_piece(accumulator, job, task->segment, task->member, task->first, task->samples);
+        piece->reruns = task->reruns;
+        piece->losses = task->losses;
+        piece->rows = task->rows;
+        piece->units = task->units;
+        note_assigned(segment, executor, handout->schedule->now_ns);
+}
+
+/* What two requests to a plan of any size say of their inputs; a kind alone is no proof of it. */
+static bool is_equal_shape(void *context, const struct sl_task *a, const struct sl_task *b)
+{
+        const struct sl_handout *handout = context;
+        const struct sl_work *first = sl_accumulator_segment(handout->schedule->accumulator, a->segment)->work,
+                             *second = sl_accumulator_segment(handout->schedule->accumulator, b->segment)->work;
+
+        for (uint32_t i = 0; i < handout->model->info->n_inputs; i++) {
+                const struct sl_made_output *x = &first->given[i], *y = &second->given[i];
+
+                if (x->rank != y->rank ||
+                        (x->rank > 1 && memcmp(&x->dims[1], &y->dims[1], (x->rank - 1) * sizeof(x->dims[0])) != 0))
+                        return false;
+        }
+        return true;
+}
+
+/* Requests of the first one's size go along. */
+static void gather_alike(struct sl_handout *handout, struct sl_taking *taking, const struct sl_task *first,
+        const struct sl_executor *executor, struct sl_job *job)
+{
+        const struct sl_model *model = handout->model;
+        bool is_inline = executor->class->is_immediate;
+        const struct sl_alike alike = {
+                .rows_max = model->rows_max,
+                .pieces_max = SL_JOB_ALIKE_MAX,
+                .spared = handout->spared,
+                .in_order = model->batching.in_order,
+                .line = is_inline ? &model->gauge.line : &model->line,
+                .now_ns = handout->schedule->now_ns,
+                .ns_max = is_inline ? handout->schedule->budget->limit_ns : model->slice_ns,
+                .is_equal = is_equal_shape,
+                .context = handout,
+        };
+        struct sl_task task;
+
+        while (sl_taking_next_alike(taking, &alike, first, &task)) {
+                add_piece(handout, &task, executor, job);
+                if (handout->schedule->decisions) /* whose decisions know of no kinds */
+                        handout->schedule->decisions->has_changed = true;
+        }
 }
 
 /* Several pieces fit one batch (taking.h). */
 static void fill(struct sl_handout *handout, uint32_t samples, const struct sl_executor *executor, struct sl_job *job)
 {
-        struct sl_accumulator *accumulator = handout->schedule->accumulator;
         struct sl_taking taking;
-        struct sl_task task;
+        struct sl_task task, first = {0};
 
         job->priority = handout->priority;
         sl_taking_begin(&taking, handout->queue, samples, executor->batch_max);
+        taking.alone = sl_plan_info_is_alone(handout->model->info);
         while (sl_taking_next(&taking, &task)) {
-                const struct sl_segment *segment = sl_accumulator_segment(accumulator, task.segment);
-
-                note_capacities(job, segment, task.member);
-                sl_accumulator_add_piece(accumulator, job, task.segment, task.member, task.first, task.samples);
-                job->pieces[job->n_pieces - 1].reruns = task.reruns;
-                job->pieces[job->n_pieces - 1].losses = task.losses;
-                note_assigned(segment, executor, handout->schedule->now_ns);
+                if (!job->n_pieces)
+                        first = task;
+                add_piece(handout, &task, executor, job);
         }
+        if (first.kind)
+                gather_alike(handout, &taking, &first, executor, job);
         handout->model->samples_given += taking.taken;
         SL_PROBE(job_given, handout->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taking.taken);
 }
@@ -113,10 +175,20 @@ static void look(const struct sl_handout *handout, struct sl_look *ret_look, str
         }
 }
 
-/* For any thread of the let that is awake (execute/ready_queue.h). */
-static bool is_light(const struct sl_handout *handout, const struct sl_executor *worker, uint32_t samples)
+static uint64_t expected_ns_of(const struct sl_model *model, const struct sl_job *job, uint32_t samples)
 {
-        uint64_t expected_ns = sl_service_time_ns(&handout->model->service_time, samples);
+        uint64_t units = 0, ns;
+
+        for (uint32_t i = 0; i < job->n_pieces; i++)
+                units += job->pieces[i].units;
+        ns = units ? sl_size_line_ns(&model->line, units) : 0;
+        return ns ? ns : sl_service_time_ns(&model->service_time, samples);
+}
+
+/* For any thread of the let that is awake (execute/ready_queue.h). */
+static bool is_light(const struct sl_handout *handout, const struct sl_executor *worker, const struct sl_job *job, uint32_t samples)
+{
+        uint64_t expected_ns = expected_ns_of(handout->model, job, samples);
 
         return sl_turns_are_shared(&worker->let->turns) && expected_ns && expected_ns <= SL_LIGHT_NS;
 }
@@ -136,7 +208,7 @@ void sl_handout_give(struct sl_handout *handout, struct sl_executor *executor, u
         SL_ASSERT(samples > 0 && job);
         handout->model->passed_over = 0;
         fill(handout, samples, executor, job);
-        job->is_light = executor->let && is_light(handout, executor, samples);
+        job->is_light = executor->let && is_light(handout, executor, job, samples);
         sl_executor_give(executor, handout->schedule->from);
 }
 
@@ -178,6 +250,7 @@ uint32_t sl_handout_run(struct sl_handout *handout)
         look(handout, &shown, &view);
         n = handout->model->policy(&view, handout->schedule->now_ns, decisions, DECISIONS_MAX, &next_ns);
         for (uint32_t i = 0; i < n; i++) {
+                handout->spared = n - 1 - i;
                 write_decision(handout, &decisions[i]);
                 give(handout, &decisions[i]);
         }

@@ -26,6 +26,7 @@ struct sl_handout {
         struct sl_model *model;
         struct sl_task_queue *queue; /* of the class */
         uint32_t priority;
+        uint32_t spared; /* tasks that are other workers' by what was decided */
 };
 
 struct sl_handout sl_handout_of(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority);

@@ -4,11 +4,14 @@
 #include "accumulator.h"
 #include "cancel.h"
 #include "completion.h"
+#include "conditions.h"
 #include "decisions.h"
 #include "dispatcher_state.h"
 #include "executor.h"
+#include "intake.h"
 #include "let.h"
 #include "meter.h"
+#include "partial.h"
 #include "probe.h"
 #include "record.h"
 
@@ -42,17 +45,45 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
         request->finished += samples;
         if (request->finished < (verdict ? request->broadcast : request->samples))
                 return;
+        if (verdict && request->any_size && sl_intake_own_size(d, request))
+                return;
         sl_complete(d, request, verdict);
         sl_completions_publish(d, queue);
 }
 
-/* Jobs that ended early say nothing about how long they would have taken. */
-static void learn_service_time(
-        struct sl_dispatcher *d, struct sl_model *model, const struct sl_executor *worker, const struct sl_prediction *prediction)
+/* Of a whole job, as long as none of its pieces was given up before. */
+static uint64_t units_of(const struct sl_job *job, const struct sl_prediction *prediction)
 {
+        uint64_t units = 0;
+
+        for (uint32_t i = 0; i < job->n_pieces && prediction->job_samples == job->n_pieces; i++)
+                units += job->pieces[i].units;
+        return units;
+}
+
+static void learn_size(struct sl_model *model, const struct sl_executor *worker, uint64_t units, uint64_t ns)
+{
+        if (worker->class->is_immediate) {
+                sl_inline_learn_size(&model->gauge, units, ns);
+                return;
+        }
+        sl_size_line_learn(&model->line, units, ns);
+        sl_inline_learn_size_elsewhere(&model->gauge, units, ns);
+}
+
+/* Jobs that ended early say nothing about how long they would have taken. */
+static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker,
+        const struct sl_job *job, const struct sl_prediction *prediction)
+{
+        uint64_t units;
+
         if (prediction->status < 0 || !prediction->job_samples)
                 return;
+        units = units_of(job, prediction);
+        if (units)
+                learn_size(model, worker, units, prediction->busy_ns);
         sl_model_learn(model, prediction->job_samples, prediction->busy_ns);
+        sl_conditions_learn(d, model, worker, prediction);
         sl_batching_learn(
                 &model->batching_state, &model->batching, prediction->job_samples, worker->batch_max, prediction->busy_ns);
         if (model->inliner && prediction->job_samples <= model->inliner->batch_max)
@@ -82,14 +113,15 @@ static void end_job(const struct sl_executor *worker, uint32_t priority)
 }
 
 /* Of an output that says only afterwards how large it is. */
-static void keep_made(struct sl_request *request, const struct sl_job *job, const struct sl_piece *piece)
+static void keep_made(struct sl_request *request, const struct sl_job *job, uint32_t number)
 {
         const struct sl_assembly *assembly = request->work.assembly;
+        const struct sl_piece *piece = &job->pieces[number];
 
-        if (!assembly->open_outputs)
+        if (!assembly->open_outputs || number >= SL_JOB_ALIKE_MAX)
                 return;
         for (uint32_t i = 0; i < job->n_outputs; i++)
-                request->work.made[piece->member * assembly->member_outputs + i] = job->made[i];
+                request->work.made[piece->member * assembly->member_outputs + i] = sl_job_made(job, number)[i];
 }
 
 static void count_answered(struct sl_dispatcher *d, struct sl_request *request, uint32_t id, uint32_t samples)
@@ -97,7 +129,9 @@ static void count_answered(struct sl_dispatcher *d, struct sl_request *request, 
         struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, id);
 
         segment->unanswered -= samples;
-        if (segment->unanswered == 0)
+        if (segment->unanswered)
+                return;
+        if (!sl_partial_has_stages(request->work.assembly) || !sl_partial_goes_on(d, request, id))
                 finish_segment(d, request, id, segment->samples);
 }
 
@@ -114,10 +148,10 @@ static void hear(
         request->staged_ns = later(request->staged_ns, prediction->staged_ns);
         request->combined_ns = later(request->combined_ns, prediction->combined_ns);
         sl_record_piece(d, request, worker, prediction);
-        keep_made(request, job, piece);
+        keep_made(request, job, prediction->piece);
         if (prediction->explained)
                 sl_fault_tell(request->fault, job->faults[prediction->piece].text);
-        if (prediction->status < 0)
+        if (prediction->status < 0 && !sl_partial_bears(d, request, piece->samples, prediction->status))
                 sl_give_up(d, request, prediction->status);
         count_answered(d, request, piece->segment, piece->samples);
 }
@@ -135,6 +169,7 @@ static bool return_piece(
                         .client = request->queue->channel->slot,
                         .losses = (uint8_t)losses,
                         .reruns = reruns,
+                        .units = piece->units,
                         .arrival_ns = request->taken_ns,
                         .deadline_ns = piece->deadline_ns,
                 },
@@ -200,7 +235,7 @@ static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, stru
         if (prediction->lost) {
                 receive_lost(d, model, worker, job, prediction);
         } else {
-                learn_service_time(d, model, worker, prediction);
+                learn_service_time(d, model, worker, job, prediction);
                 hear(d, worker, job, prediction);
         }
         if (sl_executor_answered(worker, prediction->slot, prediction->piece))
@@ -274,17 +309,26 @@ static void end_if_down(const struct deserted *deserted, struct sl_request *requ
         sl_give_up(deserted->dispatcher, request, -EIO);
 }
 
+void sl_harvest_dropped(struct sl_dispatcher *d, struct sl_request *request, const struct sl_task *task, int status)
+{
+        sl_accumulator_deliver(d->options.accumulator, task->segment, task->samples, status);
+        count_answered(d, request, task->segment, task->samples);
+}
+
 static bool end_deserted(void *context, const struct sl_task *task)
 {
         const struct deserted *deserted = context;
         struct sl_dispatcher *d = deserted->dispatcher;
         struct sl_request *request = sl_request_of(sl_accumulator_segment(d->options.accumulator, task->segment)->work);
 
+        if (sl_fault_text(&deserted->model->down) && sl_partial_bears(d, request, task->samples, -EIO)) {
+                sl_harvest_dropped(d, request, task, -EIO);
+                return true;
+        }
         end_if_down(deserted, request);
         if (!request->verdict)
                 return false;
-        sl_accumulator_deliver(d->options.accumulator, task->segment, task->samples, request->verdict);
-        count_answered(d, request, task->segment, task->samples);
+        sl_harvest_dropped(d, request, task, request->verdict);
         return true;
 }
 

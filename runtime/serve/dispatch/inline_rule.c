@@ -125,19 +125,49 @@ uint32_t sl_inline_samples(const struct sl_model *model, uint64_t limit_ns)
         return sl_service_time_samples(times_of(model), limit_ns, model->inliner->batch_max);
 }
 
-bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit)
+static uint64_t size_ns(const struct sl_model *model, uint64_t units)
+{
+        uint64_t ns = sl_size_line_ns(&model->gauge.line, units);
+
+        return ns ? ns : sl_size_line_ns(&model->line, units);
+}
+
+uint64_t sl_inline_task_ns(const struct sl_model *model, const struct sl_task *task)
+{
+        return task->units ? size_ns(model, task->units) : sl_inline_ns(model, task->samples);
+}
+
+void sl_inline_learn_size(struct sl_inline_gauge *gauge, uint64_t units, uint64_t ns)
+{
+        sl_size_line_learn(&gauge->line, units, ns);
+}
+
+/* What is less than was known counts; else all of it fades, until the dispatcher tries again. */
+void sl_inline_learn_size_elsewhere(struct sl_inline_gauge *gauge, uint64_t units, uint64_t ns)
+{
+        uint64_t known_ns = sl_size_line_ns(&gauge->line, units), faded_ns = known_ns - known_ns / MEMORY_JOBS;
+
+        if (known_ns)
+                sl_size_line_learn(&gauge->line, units, ns < faded_ns ? ns : faded_ns);
+}
+
+bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, uint64_t units, const struct sl_inline_limit *limit)
 {
         uint64_t limit_ns = limit->alone ? longest_ns(limit->ns) : limit->ns;
         uint64_t slowest_ns = 0, expected_ns = 0;
 
-        for (uint32_t m = 0; m < ensemble->assembly.n_members && limit->ns; m++) {
+        if (sl_rule_is_of_boxes(ensemble->assembly.rule)) /* how long that takes the data say, and no gauge knows */
+                return false;
+        for (uint32_t m = 0; m < sl_ensemble_models(ensemble) && limit->ns; m++) {
                 const struct sl_model *member = ensemble->members[m];
 
                 if (!member->inliner || member->gauge.barred || (member->gauge.slow && !limit->alone) ||
                         samples > member->inliner->batch_max)
                         return false;
                 slowest_ns += member->gauge.slowest_ns;
-                expected_ns += sl_inline_ns(member, samples);
+                if (units && !size_ns(member, units))
+                        return false;
+                expected_ns += units ? size_ns(member, units) : sl_inline_ns(member, samples);
         }
         return limit->ns && slowest_ns <= 2 * limit_ns && expected_ns <= limit_ns;
 }

@@ -4,12 +4,14 @@
  * What the dispatcher computes itself (execute/inline_executor.h), because handing it over would take longer. The rule:
  *
  *     a model may       when the data decide on no more than SL_INLINE_DATA_STEPS of its work, and one sample took no longer than
- *                       SL_INLINE_PASS_NS when it was tried at the start, and no longer than SL_INLINE_ALONE_NS with denormal numbers
+ *                       SL_INLINE_PASS_NS when it was tried at the start, and no longer than SL_INLINE_ALONE_NS with denormal numbers;
+ *                       of a plan of any size, at the size 1, whatever the data decide: each of its jobs is given up when it is too long
  *     a segment is      when so many samples are expected to take all its members together no longer than `inline_us`, and their
  *                       slowest recent jobs together took no longer than twice that
  *     what is expected  is the moving average of what the dispatcher took, at first what the trial did. A worker's job, on a core that others
  *                       may have, counts where it took less; else the average falls by one part in 32 towards the trial's, so that a model
- *                       which the dispatcher computed slowly while its own core was not free is tried again
+ *                       which the dispatcher computed slowly while its own core was not free is tried again. Of a plan of any size it is
+ *                       a line over sizes, at first that of the workers' jobs: until that is known they compute
  *     the only request  in flight, as one segment, has SL_INLINE_ALONE_NS in place of `inline_us`, where those who wait have all cores but
  *                       the dispatcher's: a worker would have to take one from them first
  *     a slow job        of more than twice `inline_us` ends it for its model at once, until the slowest is below `inline_us` again;
@@ -36,12 +38,14 @@
 #pragma once
 
 #include "service_time.h"
+#include "size_line.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct sl_ensemble;
 struct sl_model;
+struct sl_task;
 
 #define SL_INLINE_PASS_NS  50000ull
 #define SL_INLINE_ALONE_NS 100000ull
@@ -56,6 +60,7 @@ struct sl_model;
 
 struct sl_inline_gauge {
         struct sl_service_time time; /* of the dispatcher's jobs */
+        struct sl_size_line line;    /* of those, of a plan of any size */
         uint64_t tried_ns;           /* a sample; 0: none was */
         uint64_t slowest_ns;         /* of recent jobs; 0: none */
         uint64_t credit_ns;          /* so long may a slow one have taken that is forgiven */
@@ -89,8 +94,15 @@ void sl_inline_overran(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limi
 /* What the dispatcher is expected to take for @samples; 0: nothing is known. */
 uint64_t sl_inline_ns(const struct sl_model *model, uint32_t samples);
 
+/* The same of a task, for a plan of any size by what the task is. */
+uint64_t sl_inline_task_ns(const struct sl_model *model, const struct sl_task *task);
+
+/* The same two of a plan of any size, whose job of @units took @ns. */
+void sl_inline_learn_size(struct sl_inline_gauge *gauge, uint64_t units, uint64_t ns);
+void sl_inline_learn_size_elsewhere(struct sl_inline_gauge *gauge, uint64_t units, uint64_t ns);
+
 /* The largest job that it is expected to take no longer than @limit_ns for; at least 1. */
 uint32_t sl_inline_samples(const struct sl_model *model, uint64_t limit_ns);
 
-/* Is a segment of @samples for the dispatcher itself? */
-bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit);
+/* Is a segment of @samples for the dispatcher itself? @units: its size, for a plan of any size; else 0. */
+bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, uint64_t units, const struct sl_inline_limit *limit);

@@ -26,7 +26,7 @@ static bool goes_inline(const struct sl_handout *handout)
 /* What that segment is expected to take. */
 static uint64_t inline_ns(const struct sl_handout *handout)
 {
-        return sl_inline_ns(handout->model, sl_task_queue_at(handout->queue, 0)->samples);
+        return sl_inline_task_ns(handout->model, sl_task_queue_at(handout->queue, 0));
 }
 
 /* So many are looked at in a run; the next one finds the others. */
@@ -254,7 +254,7 @@ static struct left_over count_left(const struct sl_schedule *schedule, uint32_t 
 
                 if (!sl_handout_is_inline(&handout))
                         continue;
-                ns = sl_inline_ns(model, sl_task_queue_at(handout.queue, 0)->samples);
+                ns = sl_inline_task_ns(model, sl_task_queue_at(handout.queue, 0));
                 left.ns += ns * sl_handout_waiting(&handout);
                 left.waits_too_long |= ns > SL_INLINE_PASS_NS || model->passed_over > SL_INLINE_PASSES;
                 left.models += !model->bundle;

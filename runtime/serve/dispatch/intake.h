@@ -27,5 +27,11 @@ bool sl_intake_room(struct sl_queue *queue);
 /* Is there anything that the client rings for, an entry or a cancellation? seq_cst: W2 of the doorbell protocol. */
 bool sl_intake_waiting(struct sl_queue *queue);
 
+/*
+ * The plan of any size has failed at a request, of which nothing is in flight any more: it goes to the plan of its own sizes, or
+ * waits for that. Return: false: it came for no such plan, or there will be none for it, and it ends as it has failed.
+ */
+bool sl_intake_own_size(struct sl_dispatcher *dispatcher, struct sl_request *request);
+
 /* A request that was parked, and no longer is, goes to the ensemble of its sizes, or is completed as refused. */
 void sl_intake_again(struct sl_dispatcher *dispatcher, struct sl_request *request, struct sl_ensemble *ensemble);

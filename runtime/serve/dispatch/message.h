@@ -25,11 +25,13 @@ enum sl_command_kind {
         SL_COMMAND_REMOVE_WORKER,  /* the same: it is given no more; answered by WORKER_GONE, unless it is gone or going already */
         SL_COMMAND_PUT_BLOCKS,     /* carrier, pointer: struct sl_block, of which it has none; NULL: puts those that it has away */
         SL_COMMAND_MODEL_DOWN,     /* pointer: struct sl_model, why: until a worker joins, what waits for it fails */
-        SL_COMMAND_SHAPE_FAILED,   /* index: of the open ensemble; its sizes cannot be served, status says why */
+        SL_COMMAND_SHAPE_FAILED,   /* index: of an ensemble that is open or rests; these sizes, or its model, cannot be served, as
+                                      status says */
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
         SL_COMMAND_PROBE,          /* answered by ALIVE */
         SL_COMMAND_MARK,           /* answered by MARKED: what was commanded before holds for all entries taken from now on */
+        SL_COMMAND_WATCH,          /* index, pointer: struct sl_variant_line of what is served there; NULL: none any more */
         SL_COMMAND_SAMPLE,         /* index: of 2^32 - 1 requests, how many are traced from now on */
         SL_COMMAND_QUIT,           /* the dispatcher thread returns */
 };
@@ -55,7 +57,7 @@ enum sl_event_kind {
         SL_EVENT_WORKER_GONE,  /* pointer: struct sl_model, worker: was removed, or has died; nothing given to it is unanswered */
         SL_EVENT_BLOCKS_GONE,  /* pointer: struct sl_block, put away, or a lane of it is gone; none comes behind that of its carrier
                                 */
-        SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open; answered by SERVE, ATTACH or SHAPE_FAILED */
+        SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open or at rest; answered by SERVE, ATTACH or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
         SL_EVENT_ALIVE,  /* the dispatcher has seen a PROBE */

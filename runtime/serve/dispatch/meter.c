@@ -113,6 +113,17 @@ void sl_meter_lost(const struct sl_request *request)
         sl_model_count(&request->ensemble->counting, lost, 1);
 }
 
+void sl_meter_skipped(const struct sl_request *request, uint64_t predictions)
+{
+        if (predictions)
+                sl_model_count(&request->ensemble->counting, skipped, predictions);
+}
+
+void sl_meter_missed(const struct sl_request *request, uint64_t predictions)
+{
+        sl_model_count(&request->ensemble->counting, missed, predictions);
+}
+
 static void count_end(const struct sl_model_counting *counting, int status)
 {
         switch (-status) {
@@ -139,6 +150,11 @@ static void record(const struct sl_model_counting *counting, enum sl_stage stage
 {
         if (from && to >= from)
                 sl_model_record(counting, stage, to - from);
+}
+
+void sl_meter_moved(const struct sl_request *request)
+{
+        count_end(&request->ensemble->counting, request->verdict);
 }
 
 void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_ns)

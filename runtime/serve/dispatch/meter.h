@@ -41,8 +41,15 @@ void sl_meter_prediction(const struct sl_request *request, const struct sl_predi
 void sl_meter_piece(struct sl_histogram_set *histograms, const struct sl_request *request, const struct sl_prediction *prediction);
 void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction);
 
+/* Members were not asked for so many predictions; were asked, and are not in the result. */
+void sl_meter_skipped(const struct sl_request *request, uint64_t predictions);
+void sl_meter_missed(const struct sl_request *request, uint64_t predictions);
+
 /* The process that had a piece is gone. */
 void sl_meter_lost(const struct sl_request *request);
+
+/* A request that has failed here goes to another ensemble, where it is accepted anew. */
+void sl_meter_moved(const struct sl_request *request);
 
 /* A request ends; its times are final. @now_ns is for the total. */
 void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_ns);

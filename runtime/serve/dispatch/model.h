@@ -7,10 +7,13 @@
 
 #include "fault.h"
 #include "inline_rule.h"
+#include "layout.h"
+#include "pace.h"
 #include "plan.h"
 #include "policy.h"
 #include "scheduler.h"
 #include "service_time.h"
+#include "size_line.h"
 #include "workers.h"
 
 struct sl_bundle;
@@ -24,7 +27,6 @@ struct sl_executor;
 #define SL_JOBS_KNOWN 8u
 
 struct sl_model {
-        char name[64];
         int64_t version;
         uint64_t stamp;
         struct sl_plan *plan;
@@ -35,11 +37,20 @@ struct sl_model {
         uint64_t inliner_bytes;
         struct sl_crew *crew;         /* its workers as control sees them; NULL: it has none, as its dimensions are open */
         uint32_t refs;                /* ensembles; control thread */
+        uint64_t serial;              /* of no other model of this runtime; control thread */
+        uint64_t begun;               /* number of the last want when its load began; control thread */
         bool reruns;                  /* what a process has died with is run again, once */
         struct sl_bundle *bundle;     /* whose carriers its workers are lanes of; NULL: they are its own */
         uint32_t place;               /* among the bundle's models. Dispatcher */
+        uint32_t rows_max;            /* of a batch of one kind (taking.h), of a plan of any size; 1: there are none */
         uint64_t slice_ns;            /* that a job may take, if it is more than one sample */
         struct sl_model *next_loaded; /* list of the registry */
+        struct {
+                uint64_t idle_ns; /* since when no request is in flight of any ensemble that it is in; UINT64_MAX: some are */
+                uint32_t names;   /* that it serves, but ensembles and sizes */
+                bool is_had;      /* by a name of any kind */
+        } seen;                   /* as control looked last */
+        uint32_t scaling_row;     /* of the autoscaler's table; control thread */
 
         /* dispatcher */
         struct sl_workers workers;
@@ -51,13 +62,18 @@ struct sl_model {
         struct sl_batching batching; /* what it is told */
         struct sl_batching_state batching_state;
         struct sl_service_time service_time;
+        struct sl_size_line line; /* of a plan of any size */
         struct sl_inline_gauge gauge;
+        bool is_watched;        /* a variant of a task: states of its workers are learned (conditions.h), */
+        struct sl_pace pace;    /* by this profile */
         uint32_t passed_over;   /* so many passes of the dispatcher had no time for what waits here, and kept it */
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */
         uint32_t slice_samples; /* that fit slice_ns */
         uint64_t number;        /* grows with each that is added */
         bool is_busy, is_new;   /* busy.h */
         struct sl_model *next, *next_busy, *next_waiting[SL_PRIORITIES]; /* next_waiting: of a run of the scheduler */
+
+        char name[SL_MODEL_NAME_BYTES]; /* last: no request looks at it */
 };
 
 /* A job of @samples took @ns. Dispatcher; the loader, before the dispatcher has it. */

@@ -6,6 +6,7 @@
  *     FREE --sl_broadcaster_enqueue()--> WAITING --last segment broadcast--> RUNNING --sl_complete()--> FREE
  *     WAITING --verdict, no segment out, or made room (places.h)--> FREE
  *     FREE --its sizes are being compiled--> PARKED --they are served--> (as a new one)
+ *     RUNNING --the plan of any size has failed--> PARKED
  *
  * Owner: the dispatcher. Workers read `work`, from the first broadcast to the last answer (accumulator.h).
  */
@@ -48,9 +49,15 @@ struct sl_request {
         struct sl_fair_item turn;           /* WAITING: what of it waits */
         struct sl_request *next, *previous; /* PARKED: in its slot; WAITING: arrivals.h */
         struct sl_request *newer, *older;   /* places.h, while it yields */
+        bool late;                          /* its deadline has passed, and those who have answered may be enough: partial.h */
+        bool bore;                          /* a member failed, and was left out */
+        uint64_t members_any, members_lack; /* in the result of some sample; not in that of all: a bit for each */
         bool yields;                        /* nothing of it is broadcast: it may end to make room for another user */
         uint64_t bytes_needed;              /* of a completion with -EMSGSIZE */
-        struct sl_shape_slot *slot;         /* PARKED: where, and what has to be admitted again */
+        uint64_t kind, units;               /* any_size: as of a task (task_queue.h) */
+        uint32_t rows;                      /* the same */
+        bool any_size;                      /* it came to an open ensemble, and the plan of any size computes it */
+        struct sl_shape_slot *slot;         /* PARKED: where, and what has to be admitted again; of any_size as well */
         struct sl_entry entry;
 };
 

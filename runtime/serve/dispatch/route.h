@@ -19,12 +19,20 @@ struct sl_shape_slot;
 struct sl_user;
 
 /*
- * *@ensemble, which is open, becomes what serves these sizes and *@ret_slot NULL; or it stays, and the request has to be parked in
- * *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; -EDQUOT the user has its
- * share of them, or of what is being loaded; what the sizes failed with.
+ * *@ensemble, which is open or rests, becomes what serves these sizes, or any, and *@ret_slot NULL; or it stays, and the request
+ * has to be parked in *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; -EDQUOT
+ * the user has its share of them, or of what is being loaded; what the sizes failed with.
  */
 int sl_route(struct sl_dispatcher *dispatcher, struct sl_user *user, const struct sl_entry *entry,
         const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
+        struct sl_refused *ret_refused);
+
+/*
+ * The plan of any size has failed at a request that came to @open: a plan of its own sizes may do better, or says better why not.
+ * *@ret_slot: where that is, or is waited for. Return: as sl_route().
+ */
+int sl_route_own(struct sl_dispatcher *dispatcher, struct sl_user *user, const struct sl_entry *entry,
+        const struct sl_descriptor *descriptors, struct sl_ensemble *open, struct sl_shape_slot **ret_slot,
         struct sl_refused *ret_refused);
 
 /*
@@ -32,6 +40,9 @@ int sl_route(struct sl_dispatcher *dispatcher, struct sl_user *user, const struc
  * requests may be parked that have to be admitted again; NULL when nobody comes that way.
  */
 struct sl_shape_slot *sl_route_attach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
+
+/* Nothing is being loaded for this slot any more; what is parked there stays. */
+void sl_route_end_loading(struct sl_dispatcher *dispatcher, struct sl_shape_slot *slot);
 
 /* @ensemble takes no new requests: it leaves its slot; if it is open, what waits in its slots ends. */
 void sl_route_detach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);

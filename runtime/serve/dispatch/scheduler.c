@@ -34,6 +34,15 @@ void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *tas
         sl_task_queue_push(&scheduler->queues[priority], task);
 }
 
+/* Half of the places are for a task of each segment, which is sure to have one. */
+uint32_t sl_scheduler_room(const struct sl_scheduler *scheduler, uint32_t priority)
+{
+        const struct sl_task_queue *queue = &scheduler->queues[priority];
+        uint32_t length = sl_task_queue_length(queue), half = (queue->mask + 1) / 2;
+
+        return length < half ? half - length : 1;
+}
+
 bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
 {
         scheduler->classes |= 1u << priority;

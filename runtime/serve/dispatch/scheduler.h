@@ -34,6 +34,9 @@ bool sl_scheduler_waits(const struct sl_scheduler *scheduler);
 /* Queues one task for the model. There is room: no segment is queued twice. */
 void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority);
 
+/* Tasks that may be queued beyond one for each segment. */
+uint32_t sl_scheduler_room(const struct sl_scheduler *scheduler, uint32_t priority);
+
 /* Takes out what @ends says of, which has seen to it; of one model that has no worker. Return: how many. */
 uint32_t sl_scheduler_drop(struct sl_scheduler *scheduler, bool (*ends)(void *context, const struct sl_task *task), void *context);
 

@@ -51,9 +51,7 @@ static int read_dim(
 
         if (axis == port->batch_axis || symbol == SL_PORT_NO_SYMBOL)
                 return dim == fixed ? 0 : sl_refuse(reason, -EINVAL, SL_REASON_DIMENSION, dim, fixed);
-        if (dim == 0)
-                return sl_refuse(reason, -EINVAL, SL_REASON_DIMENSION, dim, 1);
-        if (sizes[symbol] && sizes[symbol] != dim)
+        if (sizes[symbol] != SL_DIM_SIZE_NONE && sizes[symbol] != dim)
                 return sl_refuse(reason, -EINVAL, SL_REASON_SYMBOL, dim, (uint64_t)sizes[symbol]);
         sizes[symbol] = dim;
         return 0;
@@ -83,12 +81,15 @@ int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry
 {
         int r = 0;
 
-        memset(ret_sizes, 0, SL_SYMBOLS_MAX * sizeof(*ret_sizes));
+        for (uint32_t i = 0; i < SL_SYMBOLS_MAX; i++)
+                ret_sizes[i] = i < open->shapes->n_symbols ? SL_DIM_SIZE_NONE : 0;
         for (uint32_t i = 0; i < open->n_inputs && r == 0; i++) {
                 r = read_input(&open->inputs[i].port, &descriptors[i], entry->samples, ret_sizes, ret_reason);
                 if (r < 0)
                         ret_reason->tensor = (uint16_t)i;
         }
+        if (sl_ensemble_is_given(open, entry->n_inputs))
+                ret_sizes[open->shapes->n_symbols] = 1;
         return r;
 }
 
@@ -199,6 +200,67 @@ void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const
         slot->used = ++shapes->turn;
         if (user)
                 set_use(shapes, user->number, (uint32_t)(slot - shapes->slots), shapes->turn);
+}
+
+/*
+ * Frequent elements of a stream: a size without a count takes one away from all when there is no free one, so that a size is never
+ * counted too often, and at most one in SL_SIZE_COUNTS + 1 requests too seldom. Sources: Misra, Gries, Finding repeated elements
+ * (1982), section 3.
+ */
+static struct sl_size_count *count_of(struct sl_shapes *shapes, const int64_t *sizes)
+{
+        struct sl_size_count *room = NULL;
+
+        for (uint32_t i = 0; i < SL_SIZE_COUNTS; i++) {
+                if (!shapes->counts[i].requests)
+                        room = &shapes->counts[i];
+                else if (memcmp(shapes->counts[i].sizes, sizes, sizeof(shapes->counts[i].sizes)) == 0)
+                        return &shapes->counts[i];
+        }
+        if (room)
+                memcpy(room->sizes, sizes, sizeof(room->sizes));
+        for (uint32_t i = 0; i < SL_SIZE_COUNTS && !room; i++)
+                shapes->counts[i].requests--;
+        return room;
+}
+
+/* One is free, or was used before the last requests; the one that was used longest ago is so, if any. */
+static bool has_spare(const struct sl_shapes *shapes)
+{
+        for (uint32_t i = 0; i < shapes->n_slots; i++) {
+                const struct sl_shape_slot *slot = &shapes->slots[i];
+
+                if (slot->state == SL_SHAPE_FREE || (is_idle(slot) && shapes->turn - slot->used > SL_SIZE_WINDOW))
+                        return true;
+        }
+        return false;
+}
+
+static void note_asked(struct sl_sizes_asked *asked, const int64_t *sizes)
+{
+        uint32_t n = atomic_load_explicit(&asked->n, memory_order_relaxed);
+
+        if (n == SL_SIZES_ASKED)
+                return;
+        for (uint32_t i = 0; i < n; i++)
+                if (memcmp(asked->sizes[i], sizes, sizeof(asked->sizes[i])) == 0)
+                        return;
+        memcpy(asked->sizes[n], sizes, sizeof(asked->sizes[n]));
+        atomic_store_explicit(&asked->n, n + 1, memory_order_release);
+}
+
+bool sl_shapes_count(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX])
+{
+        struct sl_size_count *count;
+
+        note_asked(&shapes->asked, sizes);
+        shapes->turn++;
+        if (shapes->counted++ == SL_SIZE_WINDOW) {
+                shapes->counted = 0;
+                memset(shapes->counts, 0, sizeof(shapes->counts));
+        }
+        count = count_of(shapes, sizes);
+        return count && ++count->requests >= SL_SIZE_OFTEN && has_spare(shapes);
 }
 
 void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot)

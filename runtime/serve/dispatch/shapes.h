@@ -18,6 +18,7 @@
 #include "base/dim_sizes.h"
 #include "fault.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,14 +37,34 @@ struct sl_shape_slot {
         enum sl_shape_state state;
         int32_t status; /* of FAILED: what its requests end with, and why */
         char why[SL_FAULT_BYTES];
-        int64_t sizes[SL_SYMBOLS_MAX]; /* 0 behind the symbols that there are */
+        int64_t sizes[SL_SYMBOLS_MAX]; /* behind the symbols that there are, 1: optional inputs are given; else 0 */
         struct sl_ensemble *ensemble;  /* of READY */
         struct sl_request *first, *last;
+        bool only_own;         /* the plan of any size could not compute one of these */
         uint64_t used;         /* turn of the last request */
         struct sl_user *asker; /* of LOADING; NULL: it is no user's request, or the user has gone */
 };
 
+/* Requests of a size that has no plan of its own, lately. */
+struct sl_size_count {
+        int64_t sizes[SL_SYMBOLS_MAX];
+        uint32_t requests;
+};
+
+#define SL_SIZE_COUNTS 32
+#define SL_SIZES_ASKED 4
+
+/* The first sizes that the plan of any size was asked for. The dispatcher appends; any thread reads what `n` counts. */
+struct sl_sizes_asked {
+        _Atomic uint32_t n; /* release: the sizes below are written; acquire */
+        int64_t sizes[SL_SIZES_ASKED][SL_SYMBOLS_MAX];
+};
+
 struct sl_shapes {
+        struct sl_ensemble *any; /* computes sizes that have no plan of their own; NULL: they wait for one */
+        uint32_t counted;        /* requests that it was given since the counts were last cleared */
+        struct sl_size_count counts[SL_SIZE_COUNTS];
+        struct sl_sizes_asked asked;
         uint32_t n_symbols, n_slots, n_users;
         uint64_t turn;
         uint32_t active; /* users that have used some */
@@ -74,6 +95,15 @@ int sl_shapes_room(struct sl_shapes *shapes, const struct sl_user *user, struct 
 
 /* This slot was asked for just now, by this user (NULL: nobody's request). */
 void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_user *user);
+
+/*
+ * A request of these sizes is computed by the plan of any size. Return: whether a plan of their own is worth it: they come again
+ * and again, SL_SIZE_OFTEN times in SL_SIZE_WINDOW, and there is a slot that nobody has used for as long. So sizes of which there
+ * are more than slots do not make room for each other in turn.
+ */
+#define SL_SIZE_WINDOW 256
+#define SL_SIZE_OFTEN  12
+bool sl_shapes_count(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX]);
 
 /* -> FREE. Nothing is parked in it. */
 void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot);

@@ -7,10 +7,10 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "combine.h"
 #include "job.h"
 #include "probe.h"
 #include "segment.h"
+#include "segment_staging.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -164,19 +164,9 @@ struct sl_segment *sl_accumulator_segment(struct sl_accumulator *a, uint32_t seg
         return &a->segments[segment];
 }
 
-/* Bytes of one member's predictions, each output on lines of its own. */
-static uint64_t member_bytes(const struct sl_assembly *assembly, uint32_t samples)
-{
-        uint64_t bytes = 0;
-
-        for (uint32_t i = 0; i < assembly->member_outputs; i++)
-                bytes += sl_align_up(sl_served_port_bytes(&assembly->outputs[i], samples), SL_LINE_BYTES);
-        return bytes;
-}
-
 uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32_t samples)
 {
-        return assembly->direct ? 0 : member_bytes(assembly, samples) * assembly->n_members;
+        return sl_segment_staging_bytes(assembly, samples);
 }
 
 static void link_segment(struct sl_accumulator *a, struct sl_work *work, uint32_t id)
@@ -205,6 +195,24 @@ static _Atomic int32_t *verdict_of(const struct sl_accumulator *a, uint32_t id)
         return (_Atomic int32_t *)a->verdicts.base + id;
 }
 
+static uint32_t first_members(const struct sl_assembly *assembly)
+{
+        return assembly->is_partial ? assembly->n_first : assembly->n_members;
+}
+
+static void begin_part(struct sl_accumulator *a, uint32_t id)
+{
+        const struct sl_staged_segment staged = sl_accumulator_staged(a, id);
+        struct sl_segment *segment = &a->segments[id];
+
+        segment->asked = staged.assembly->n_first;
+        segment->predictions = segment->expected;
+        segment->open = 0;
+        segment->lacks = 0;
+        segment->used = (struct sl_members_used){0};
+        sl_segment_begin(&staged);
+}
+
 int sl_accumulator_open(struct sl_accumulator *a, struct sl_work *work, uint32_t start, uint32_t samples)
 {
         const struct sl_assembly *assembly = work->assembly;
@@ -227,14 +235,17 @@ int sl_accumulator_open(struct sl_accumulator *a, struct sl_work *work, uint32_t
         segment->staging = (struct sl_place){.offset = offset, .region = a->staging_region};
         segment->staging_bytes = bytes;
         segment->gpu = 0;
-        segment->expected = segment->unanswered = samples * assembly->n_members;
+        segment->is_stacked = false;
+        segment->expected = segment->unanswered = samples * first_members(assembly);
         /* Relaxed: the job that names this segment is published by a mailbox (B1). */
-        atomic_store_explicit(&segment->missing, samples * assembly->n_members, memory_order_relaxed);
+        atomic_store_explicit(&segment->missing, segment->expected, memory_order_relaxed);
         atomic_store_explicit(&segment->failures, 0, memory_order_relaxed);
         atomic_store_explicit(&segment->combined, 0, memory_order_relaxed);
         atomic_store_explicit(&segment->unstaged, 0, memory_order_relaxed);
         atomic_store_explicit(verdict_of(a, id), 0, memory_order_relaxed);
         link_segment(a, work, id);
+        if (assembly->is_partial)
+                begin_part(a, id);
         SL_WALK(sl_accumulator_walk(a, id));
         return (int)id;
 }
@@ -279,26 +290,18 @@ static struct sl_place skip_samples(struct sl_place place, uint32_t samples)
         return place;
 }
 
-/* Where member @member puts output @output of the segment. */
-static struct sl_place staged_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
-{
-        const struct sl_assembly *assembly = segment->work->assembly;
-        struct sl_place place = segment->staging;
-
-        place.offset += member_bytes(assembly, segment->samples) * member;
-        for (uint32_t i = 0; i < output; i++)
-                place.offset += sl_align_up(sl_served_port_bytes(&assembly->outputs[i], segment->samples), SL_LINE_BYTES);
-        place.stride = sl_served_port_stride(&assembly->outputs[output]);
-        return place;
-}
-
-static struct sl_place output_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
+static void place_outputs(const struct sl_segment *segment, uint32_t member, uint32_t first, uint32_t n, struct sl_place *outputs)
 {
         const struct sl_work *work = segment->work;
 
-        if (segment->staging_bytes)
-                return staged_place(segment, member, output);
-        return skip_samples(work->outputs[member * work->assembly->member_outputs + output], segment->start);
+        if (segment->staging_bytes && member < work->assembly->n_members) {
+                sl_segment_staging_places(work->assembly, &segment->staging, segment->samples, member, first, outputs);
+                return;
+        }
+        uint32_t own = work->assembly->is_stacked ? 0 : member * work->assembly->member_outputs;
+
+        for (uint32_t i = 0; i < n; i++)
+                outputs[i] = skip_samples(work->outputs[own + i], segment->start + first);
 }
 
 void sl_accumulator_add_piece(
@@ -315,37 +318,12 @@ void sl_accumulator_add_piece(
                 .start = segment->start + first,
                 .origin = segment->work->origin,
                 .deadline_ns = segment->work->deadline_ns};
-        for (uint32_t i = 0; i < job->n_inputs; i++)
+        if (segment->is_stacked)
+                sl_segment_staging_inputs(
+                        segment->work->assembly, &segment->staging, segment->samples, first, job->n_inputs, inputs);
+        for (uint32_t i = 0; i < job->n_inputs && !segment->is_stacked; i++)
                 inputs[i] = skip_samples(segment->work->inputs[i], segment->start + first);
-        for (uint32_t i = 0; i < job->n_outputs; i++)
-                outputs[i] = skip_samples(output_place(segment, member, i), first);
-}
-
-static void combine_output(const struct sl_accumulator *a, const struct sl_segment *segment, uint32_t output)
-{
-        const struct sl_assembly *assembly = segment->work->assembly;
-        const struct sl_served_port *port = &assembly->outputs[output];
-        const struct sl_shape *shape = &port->port.shape;
-        struct sl_place place = skip_samples(segment->work->outputs[output], segment->start);
-        const float *predictions[SL_MEMBERS_MAX];
-        size_t elements = sl_served_port_bytes(port, segment->samples) / sizeof(float);
-        bool has_classes = shape->rank > (port->port.batch_axis == SL_PORT_NO_BATCH ? 0 : 1);
-        size_t classes = has_classes ? (size_t)shape->dims[shape->rank - 1] : 1;
-
-        for (uint32_t m = 0; m < assembly->n_members; m++) {
-                struct sl_place staged = staged_place(segment, m, output);
-
-                predictions[m] = sl_regions_at(a->regions, &staged);
-        }
-        sl_combine(&(struct sl_combination){
-                .rule = assembly->rule,
-                .n_members = assembly->n_members,
-                .weights = assembly->weights,
-                .predictions = predictions,
-                .samples = elements / classes,
-                .classes = classes,
-                .output = sl_regions_at(a->regions, &place),
-        });
+        place_outputs(segment, member, first, job->n_outputs, outputs);
 }
 
 struct sl_place sl_accumulator_result(const struct sl_accumulator *a, const struct sl_piece *piece, uint32_t output)
@@ -365,10 +343,25 @@ void sl_accumulator_note_combined(struct sl_accumulator *a, const struct sl_piec
                 atomic_fetch_add_explicit(&segment->combined, piece->samples, memory_order_relaxed);
 }
 
+struct sl_staged_segment sl_accumulator_staged(const struct sl_accumulator *a, uint32_t id)
+{
+        const struct sl_segment *segment = &a->segments[id];
+
+        return (struct sl_staged_segment){
+                .assembly = segment->work->assembly,
+                .regions = a->regions,
+                .staging = segment->staging,
+                .outputs = segment->work->outputs,
+                .start = segment->start,
+                .samples = segment->samples,
+        };
+}
+
 static void combine_here(const struct sl_accumulator *a, const struct sl_segment *segment)
 {
-        for (uint32_t i = 0; i < segment->work->assembly->n_outputs; i++)
-                combine_output(a, segment, i);
+        const struct sl_staged_segment staged = sl_accumulator_staged(a, (uint32_t)(segment - a->segments));
+
+        sl_segment_combine(&staged);
 }
 
 /* Return: 0; -EIO: of what was combined elsewhere a part has not come. */
@@ -382,6 +375,78 @@ static int combine(const struct sl_accumulator *a, const struct sl_segment *segm
         return 0;
 }
 
+uint32_t sl_accumulator_ask(struct sl_accumulator *a, uint32_t id, uint32_t samples)
+{
+        struct sl_segment *segment = &a->segments[id];
+
+        SL_ASSERT(segment->unanswered == 0 && samples && segment->asked < segment->work->assembly->n_members);
+        segment->expected = segment->unanswered = samples;
+        segment->predictions += samples;
+        segment->open = 0;
+        atomic_store_explicit(&segment->missing, samples, memory_order_relaxed); /* B1, as at its opening */
+        return segment->asked++;
+}
+
+void sl_accumulator_stack(struct sl_accumulator *a, uint32_t id)
+{
+        struct sl_segment *segment = &a->segments[id];
+
+        SL_ASSERT(segment->unanswered == 0 && segment->work->assembly->is_stacked && !segment->is_stacked);
+        segment->is_stacked = true;
+        segment->expected = segment->unanswered = segment->samples;
+        atomic_store_explicit(&segment->missing, segment->samples, memory_order_relaxed); /* B1, as at its opening */
+}
+
+static void combine_part(struct sl_accumulator *a, uint32_t id, int status)
+{
+        const struct sl_staged_segment staged = sl_accumulator_staged(a, id);
+        struct sl_segment *segment = &a->segments[id];
+
+        segment->open = 0;
+        segment->lacks = sl_segment_combine_part(&staged, &segment->used) ? 0 : status;
+        SL_PROBE(segment_combined, id, segment->samples, (uint32_t)__builtin_popcountll(segment->used.any));
+}
+
+void sl_accumulator_end(struct sl_accumulator *a, uint32_t id)
+{
+        combine_part(a, id, -ETIME);
+}
+
+/* All that was asked for is there, or will not be. As sl_accumulator_deliver(). */
+static int end_stage(struct sl_accumulator *a, uint32_t id)
+{
+        struct sl_segment *segment = &a->segments[id];
+        const struct sl_assembly *assembly = segment->work->assembly;
+        int32_t verdict = atomic_load_explicit(verdict_of(a, id), memory_order_acquire); /* V2 */
+        bool bears = assembly->quorum < assembly->n_members;
+        bool late = verdict || (segment->work->deadline_ns && sl_clock_ns() >= segment->work->deadline_ns);
+
+        if (verdict && (verdict != -ETIME || !bears))
+                return 1;
+        if (!bears && atomic_load_explicit(&segment->failures, memory_order_relaxed))
+                return 1;
+        if (!bears && late)
+                return -ETIME;
+        if (!late && segment->asked < assembly->n_members) {
+                const struct sl_staged_segment staged = sl_accumulator_staged(a, id);
+
+                segment->open = sl_segment_settle(&staged);
+                if (segment->open)
+                        return 1;
+        }
+        combine_part(a, id, late ? -ETIME : -EIO);
+        return 1;
+}
+
+void sl_accumulator_note(struct sl_accumulator *a, const struct sl_piece *piece)
+{
+        if (!a->segments[piece->segment].work->assembly->is_partial)
+                return;
+        const struct sl_staged_segment staged = sl_accumulator_staged(a, piece->segment);
+
+        sl_segment_note(&staged, piece->member, piece->first, piece->samples);
+}
+
 int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t samples, int status)
 {
         struct sl_segment *segment = &a->segments[id];
@@ -391,12 +456,14 @@ int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t sampl
                 atomic_fetch_add_explicit(&segment->failures, 1, memory_order_relaxed);
         if (atomic_fetch_sub_explicit(&segment->missing, samples, memory_order_seq_cst) != samples) /* P1, P2 */
                 return 0;
+        if (segment->work->assembly->is_partial)
+                return end_stage(a, id);
         if (atomic_load_explicit(&segment->failures, memory_order_relaxed) ||
                 atomic_load_explicit(verdict_of(a, id), memory_order_acquire) /* V2 */)
                 return 1;
         if (deadline_ns && sl_clock_ns() >= deadline_ns)
                 return -ETIME;
-        return segment->staging_bytes && combine(a, segment) < 0 ? -EIO : 1;
+        return segment->staging_bytes && !segment->is_stacked && combine(a, segment) < 0 ? -EIO : 1;
 }
 
 bool sl_accumulator_delivered(const struct sl_accumulator *a, uint32_t id)

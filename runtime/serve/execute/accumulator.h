@@ -17,12 +17,12 @@
 #pragma once
 
 #include "regions.h"
+#include "segment_staging.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sl_assembly;
 struct sl_job;
 struct sl_made_output;
 struct sl_piece;
@@ -33,6 +33,7 @@ struct sl_work {
         const struct sl_assembly *assembly;
         struct sl_place *inputs, *outputs; /* of the whole request's first sample */
         struct sl_made_output *made;       /* of each output; the dispatcher's */
+        struct sl_made_output *given;      /* of each input, where a request says sizes (assembly.h, open_inputs); the same */
         uint64_t deadline_ns;              /* CLOCK_MONOTONIC; 0: none */
         uint64_t origin;                   /* of random numbers: another one for each request */
         uint32_t segments;                 /* list of those that are open; SL_NO_SEGMENT: none */
@@ -52,7 +53,20 @@ struct sl_segment {
         struct sl_place staging;   /* [member][output][samples...]; bytes 0 when members write into the client's outputs */
         uint64_t staging_bytes;
 
+        /*
+         * Where members may be missing (assembly.h, is_partial). A segment has a stage for the members that are asked at once, and
+         * one for each that is asked behind them. The dispatcher writes `asked` before it publishes a stage (mailbox.h, B1); the
+         * sender that takes `missing` to 0 (P2) writes the others, before its answer.
+         */
+        uint32_t asked;              /* members, the first ones */
+        uint32_t open;               /* samples that want another one; 0: the result stands, or there is none */
+        int32_t lacks;               /* -errno: too few have answered; else 0 */
+        struct sl_members_used used; /* by the result */
+
         /* dispatcher */
+        bool is_stacked;         /* the combiner has been asked */
+        bool is_inline;          /* what the dispatcher may compute itself */
+        uint64_t predictions;    /* asked for: samples, of each member */
         uint32_t gpu;            /* 1 + the GPU whose process may combine it; 0: it is combined here */
         uint32_t expected;       /* samples, of each member */
         uint32_t unanswered;     /* of them */
@@ -103,6 +117,21 @@ uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32
 void sl_accumulator_add_piece(struct sl_accumulator *accumulator, struct sl_job *job, uint32_t segment, uint32_t member,
         uint32_t first, uint32_t samples);
 
+/* Where its predictions are, and are to go. */
+struct sl_staged_segment sl_accumulator_staged(const struct sl_accumulator *accumulator, uint32_t segment);
+
+/*
+ * Dispatcher: all that was asked for is answered, and the next member is asked for @samples more; where members may be missing.
+ * Return: which one.
+ */
+uint32_t sl_accumulator_ask(struct sl_accumulator *accumulator, uint32_t segment, uint32_t samples);
+
+/* Dispatcher: all members have answered, and the combiner is asked (assembly.h, is_stacked), with the samples of the segment. */
+void sl_accumulator_stack(struct sl_accumulator *accumulator, uint32_t segment);
+
+/* Dispatcher: as sl_accumulator_ask(), but nobody is asked any more: the segment has ended with those who have answered. */
+void sl_accumulator_end(struct sl_accumulator *accumulator, uint32_t segment);
+
 /* Dispatcher: no member's prediction of it has been delivered. */
 static inline bool sl_accumulator_is_untouched(const struct sl_segment *segment)
 {
@@ -118,11 +147,14 @@ struct sl_place sl_accumulator_result(const struct sl_accumulator *accumulator, 
  */
 void sl_accumulator_note_combined(struct sl_accumulator *accumulator, const struct sl_piece *piece);
 
+/* Sender, before it delivers the piece: its predictions are there. Nothing where no member may be missing. */
+void sl_accumulator_note(struct sl_accumulator *accumulator, const struct sl_piece *piece);
+
 /*
  * Sender (P1, P2): predictions of @samples samples by one member are in their places, or @status says why there are none.
  * Return: 0: others are missing; 1: these were the last, and the result stands in the client's outputs, unless a piece failed
- * or the request has been given up; -ETIME: the last, but the deadline has passed and nothing was combined; -EIO: a process has
- * combined it, and ended before it had answered everything: a part of the predictions is nowhere.
+ * or the request has been given up, or `open` or `lacks` says otherwise; -ETIME: the last, but the deadline has passed and nothing
+ * was combined; -EIO: a process has combined it, and ended before it had answered everything: a part of the predictions is nowhere.
  */
 int sl_accumulator_deliver(struct sl_accumulator *accumulator, uint32_t segment, uint32_t samples, int status);
 

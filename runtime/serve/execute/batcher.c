@@ -14,10 +14,12 @@
 
 struct sl_batcher {
         uint32_t n_inputs, n_outputs;
-        struct sl_served_port inputs[SL_PLAN_PORTS_MAX], outputs[SL_PLAN_PORTS_MAX];
+        struct sl_served_port *inputs, *outputs;
         struct sl_workspace pool;
         unsigned char *home; /* where its pool is: that, or somebody's room */
-        unsigned char *pool_inputs[SL_PLAN_PORTS_MAX], *pool_outputs[SL_PLAN_PORTS_MAX];
+        unsigned char **pool_inputs, **pool_outputs;
+        const void **batch_inputs;
+        void **batch_outputs;
 
         const struct sl_regions *regions;
         struct sl_job *job;
@@ -32,8 +34,17 @@ struct sl_batcher {
 
 static int init_ports(struct sl_batcher *b, const struct sl_plan_info *info)
 {
+        uint32_t n = info->n_inputs + info->n_outputs;
         int r = 0;
 
+        b->inputs = calloc((size_t)n + 1, sizeof(*b->inputs));
+        b->pool_inputs = calloc((size_t)n + 1, sizeof(*b->pool_inputs));
+        b->batch_inputs = calloc((size_t)info->n_inputs + 1, sizeof(*b->batch_inputs));
+        b->batch_outputs = calloc((size_t)info->n_outputs + 1, sizeof(*b->batch_outputs));
+        if (!b->inputs || !b->pool_inputs || !b->batch_inputs || !b->batch_outputs)
+                return -ENOMEM;
+        b->outputs = b->inputs + info->n_inputs;
+        b->pool_outputs = b->pool_inputs + info->n_inputs;
         b->n_inputs = info->n_inputs;
         b->n_outputs = info->n_outputs;
         b->whole = !info->batchable;
@@ -137,6 +148,10 @@ struct sl_batcher *sl_batcher_free(struct sl_batcher *b)
                 return NULL;
         sl_workspace_deinit(&b->pool);
         free(b->keys);
+        free(b->inputs);
+        free(b->pool_inputs);
+        free(b->batch_inputs);
+        free(b->batch_outputs);
         free(b);
         return NULL;
 }
@@ -158,9 +173,12 @@ static const void *input_of(const struct sl_batcher *b, uint32_t i, uint32_t inp
         return place->region == SL_NO_REGION ? NULL : sl_regions_at(b->regions, place);
 }
 
+/* NULL: nobody wants it. */
 static void *output_of(const struct sl_batcher *b, uint32_t i, uint32_t output)
 {
-        return sl_regions_at(b->regions, &sl_job_outputs(b->job, b->pieces[i])[output]);
+        const struct sl_place *place = &sl_job_outputs(b->job, b->pieces[i])[output];
+
+        return place->region == SL_NO_REGION ? NULL : sl_regions_at(b->regions, place);
 }
 
 static void gather(struct sl_batcher *b)
@@ -200,7 +218,7 @@ static const void *split_input(struct sl_batcher *b, uint32_t input, uint32_t sa
         if (!from)
                 return NULL;
         from += b->done * sl_job_inputs(b->job, b->pieces[0])[input].stride;
-        if (!port->port.indexes)
+        if (!port->port.indexes || sl_port_is_open(&port->port)) /* of any size: the instance copies it */
                 return from;
         memcpy(b->pool_inputs[input], from, sl_served_port_bytes(port, samples));
         return b->pool_inputs[input];
@@ -210,6 +228,10 @@ static void *split_output(struct sl_batcher *b, uint32_t output)
 {
         unsigned char *to = output_of(b, 0, output);
 
+        if (!to && sl_port_is_open(&b->outputs[output].port))
+                return NULL;
+        if (!to)
+                return b->pool_outputs[output];
         return to + b->done * sl_job_outputs(b->job, b->pieces[0])[output].stride;
 }
 
@@ -229,7 +251,7 @@ static void note_keys(struct sl_batcher *b, uint32_t first, uint32_t n)
 
 static void take_batch(struct sl_batcher *b, uint32_t step, struct sl_batch *ret_batch)
 {
-        ret_batch->samples = step;
+        *ret_batch = (struct sl_batch){.samples = step, .inputs = b->batch_inputs, .outputs = b->batch_outputs};
         ret_batch->keys = b->keys;
         if (b->keys)
                 note_keys(b, b->done, step);
@@ -264,8 +286,10 @@ void sl_batcher_scatter(struct sl_batcher *b)
 
                 for (uint32_t p = 0; p < b->n_pieces; p++) {
                         size_t bytes = sl_served_port_bytes(&b->outputs[i], samples_of(b, p));
+                        void *to = output_of(b, p, i);
 
-                        memcpy(output_of(b, p, i), from, bytes);
+                        if (to)
+                                memcpy(to, from, bytes);
                         from += bytes;
                 }
         }
@@ -273,8 +297,7 @@ void sl_batcher_scatter(struct sl_batcher *b)
 
 void sl_batcher_pool(struct sl_batcher *b, uint32_t samples, struct sl_batch *ret_batch)
 {
-        ret_batch->samples = samples;
-        ret_batch->keys = NULL;
+        *ret_batch = (struct sl_batch){.samples = samples, .inputs = b->batch_inputs, .outputs = b->batch_outputs};
         for (uint32_t i = 0; i < b->n_inputs; i++)
                 ret_batch->inputs[i] = b->pool_inputs[i];
         for (uint32_t i = 0; i < b->n_outputs; i++)

@@ -4,7 +4,8 @@
  *
  * One piece is split: batches of the plan's sizes, largest first, whose inputs are read straight from the client's arena and whose
  * predictions go straight to their place. Several pieces are gathered: one copy of each input into the pool, one copy of each
- * prediction out of it. Inputs that an indexing kernel consumes are always copied first.
+ * prediction out of it. An output that the request leaves out stays in the pool. Inputs that an indexing kernel consumes are always
+ * copied first.
  */
 #pragma once
 
@@ -16,9 +17,9 @@
 struct sl_batcher;
 
 struct sl_batch {
-        uint32_t samples; /* a size of the plan's ladder */
-        const void *inputs[SL_PLAN_PORTS_MAX];
-        void *outputs[SL_PLAN_PORTS_MAX];
+        uint32_t samples;    /* a size of the plan's ladder */
+        const void **inputs; /* of the plan's ports; the batcher's, until its next batch */
+        void **outputs;
         const struct sl_draw_key *keys; /* of its samples, of a plan that draws random numbers; NULL */
 };
 

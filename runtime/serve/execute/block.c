@@ -22,7 +22,7 @@ struct member {
         uint32_t first_input, first_output;
         uint32_t lane; /* SL_CARRIER_LANES_MAX: it has none, and is idle */
         uint64_t pool_offset;
-        void *outputs[SL_PLAN_PORTS_MAX]; /* in the pool: of a batch that nobody asked for */
+        void **outputs; /* in the pool: of a batch that nobody asked for */
 };
 
 struct sl_block {
@@ -35,6 +35,8 @@ struct sl_block {
         uint64_t lanes;            /* as bits */
         struct sl_workspace pools; /* of all members; behind them zeros, which nobody writes */
         const void *zeros;
+        const void **inputs; /* of the plan's ports: those of the run */
+        void **outputs;
         _Atomic uint64_t n_runs, n_jobs;
         uint32_t n_members;
         struct member members[];
@@ -151,12 +153,19 @@ static int add_members(struct sl_block *block, const struct sl_block_options *op
         uint32_t input = 0, output = 0;
         uint64_t offset = 0;
 
+        block->inputs = calloc((size_t)block->info->n_inputs + 1, sizeof(*block->inputs));
+        block->outputs = calloc((size_t)block->info->n_outputs + 1, sizeof(*block->outputs));
+        if (!block->inputs || !block->outputs)
+                return -ENOMEM;
         for (uint32_t i = 0; i < options->n_members; i++) {
                 struct member *member = &block->members[i];
 
                 if (sl_plan_info_copy(options->members[i], &member->info) < 0)
                         return -ENOMEM;
                 block->n_members++;
+                member->outputs = calloc((size_t)member->info.n_outputs + 1, sizeof(*member->outputs));
+                if (!member->outputs)
+                        return -ENOMEM;
                 member->lane = SL_CARRIER_LANES_MAX;
                 member->first_input = input;
                 member->first_output = output;
@@ -171,24 +180,22 @@ static int add_members(struct sl_block *block, const struct sl_block_options *op
 }
 
 /* A batch of which nobody has asked for anything. */
-static void fill_idle(const struct sl_block *block, const struct member *member, const void **inputs, void **outputs)
+static void fill_idle(struct sl_block *block, const struct member *member)
 {
         for (uint32_t i = 0; i < member->info.n_inputs; i++)
-                inputs[member->first_input + i] = block->zeros;
+                block->inputs[member->first_input + i] = block->zeros;
         for (uint32_t i = 0; i < member->info.n_outputs; i++)
-                outputs[member->first_output + i] = member->outputs[i];
+                block->outputs[member->first_output + i] = member->outputs[i];
 }
 
 static int warm(struct sl_block *block, struct sl_error *error)
 {
-        const void *inputs[SL_PLAN_PORTS_MAX];
-        void *outputs[SL_PLAN_PORTS_MAX];
         int r = 0;
 
         for (uint32_t i = 0; i < block->n_members; i++)
-                fill_idle(block, &block->members[i], inputs, outputs);
+                fill_idle(block, &block->members[i]);
         for (uint32_t i = 0; i < block->info->n_batches && block->info->batches[i] <= block->batch_max && r == 0; i++)
-                r = sl_instance_run(block->instance, block->info->batches[i], inputs, outputs);
+                r = sl_instance_run(block->instance, block->info->batches[i], block->inputs, block->outputs);
         return r < 0 ? sl_error_set(error, -r, "a merged plan fails on zeros: %s", strerror(-r)) : 0;
 }
 
@@ -238,8 +245,12 @@ struct sl_block *sl_block_free(struct sl_block *block)
                 sl_instance_free(block->instance);
                 sl_plan_free(block->plan);
                 sl_workspace_deinit(&block->pools);
-                for (uint32_t i = 0; i < block->n_members; i++)
+                for (uint32_t i = 0; i < block->n_members; i++) {
                         sl_plan_info_deinit(&block->members[i].info);
+                        free(block->members[i].outputs);
+                }
+                free(block->inputs);
+                free(block->outputs);
                 free(block);
                 block = next;
         }
@@ -369,8 +380,7 @@ static bool has_job(const struct member *member, uint64_t lanes)
         return member->lane < SL_CARRIER_LANES_MAX && lanes >> member->lane & 1;
 }
 
-static void lend_lanes(const struct sl_block *block, uint64_t lanes, uint32_t samples, struct sl_job_run *runs, const void **inputs,
-        void **outputs)
+static void lend_lanes(struct sl_block *block, uint64_t lanes, uint32_t samples, struct sl_job_run *runs)
 {
         struct sl_batch batch;
 
@@ -378,12 +388,12 @@ static void lend_lanes(const struct sl_block *block, uint64_t lanes, uint32_t sa
                 const struct member *member = &block->members[i];
 
                 if (!has_job(member, lanes)) {
-                        fill_idle(block, member, inputs, outputs);
+                        fill_idle(block, member);
                         continue;
                 }
                 sl_job_run_lend(&runs[member->lane], block->pools.bytes + member->pool_offset, samples, &batch);
-                memcpy(inputs + member->first_input, batch.inputs, member->info.n_inputs * sizeof(*inputs));
-                memcpy(outputs + member->first_output, batch.outputs, member->info.n_outputs * sizeof(*outputs));
+                memcpy(block->inputs + member->first_input, batch.inputs, member->info.n_inputs * sizeof(*batch.inputs));
+                memcpy(block->outputs + member->first_output, batch.outputs, member->info.n_outputs * sizeof(*batch.outputs));
         }
 }
 
@@ -399,14 +409,12 @@ static uint64_t idle_members(const struct sl_block *block, uint64_t lanes)
 
 static int compute_lanes(struct sl_block *block, uint64_t lanes, uint32_t samples, struct sl_job_run *runs)
 {
-        const void *inputs[SL_PLAN_PORTS_MAX];
-        void *outputs[SL_PLAN_PORTS_MAX];
         int r;
 
-        lend_lanes(block, lanes, samples, runs, inputs, outputs);
+        lend_lanes(block, lanes, samples, runs);
         sl_instance_watch(block->instance, &(struct sl_stop){.own = runs[__builtin_ctzll(lanes)].own});
         (void)sl_instance_idle(block->instance, idle_members(block, lanes));
-        r = sl_instance_run(block->instance, samples, inputs, outputs);
+        r = sl_instance_run(block->instance, samples, block->inputs, block->outputs);
         for (uint64_t left = lanes; left; left &= left - 1)
                 sl_job_run_return(&runs[__builtin_ctzll(left)], r == 0);
         return r;

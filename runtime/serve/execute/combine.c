@@ -17,6 +17,49 @@ static void weighted_sum(const struct sl_combination *c, const float *weights)
         }
 }
 
+static void weighted_class_sum(const struct sl_combination *c)
+{
+        for (size_t i = 0, class = 0; i < c->samples * c->classes; i++, class = class + 1 < c->classes ? class + 1 : 0) {
+                float sum = 0;
+
+                for (uint32_t m = 0; m < c->n_members; m++)
+                        sum += c->class_weights[m][class] * c->predictions[m][i];
+                c->output[i] = sum;
+        }
+}
+
+static float weight_of(const struct sl_combination *c, uint32_t m, size_t class)
+{
+        return c->class_weights ? c->class_weights[m][class] : c->weights[m];
+}
+
+/* Of a part of the members, by the weights that these have. */
+static void weighted_part(const struct sl_combination *c)
+{
+        for (size_t i = 0; i < c->samples * c->classes; i++) {
+                float sum = 0, plain = 0, weights = 0;
+
+                for (uint32_t m = 0; m < c->n_members; m++) {
+                        float weight = weight_of(c, m, i % c->classes);
+
+                        sum += weight * c->predictions[m][i];
+                        plain += c->predictions[m][i];
+                        weights += weight;
+                }
+                c->output[i] = weights > 0 ? sum / weights : plain / (float)c->n_members;
+        }
+}
+
+static void weighted_mean(const struct sl_combination *c)
+{
+        if (c->is_part)
+                weighted_part(c);
+        else if (c->class_weights)
+                weighted_class_sum(c);
+        else
+                weighted_sum(c, c->weights);
+}
+
 static void mean(const struct sl_combination *c)
 {
         size_t n = c->samples * c->classes;
@@ -31,6 +74,7 @@ static void mean(const struct sl_combination *c)
         }
 }
 
+/* A NaN of any member stays. */
 static void maximum(const struct sl_combination *c)
 {
         size_t n = c->samples * c->classes;
@@ -38,8 +82,11 @@ static void maximum(const struct sl_combination *c)
         for (size_t i = 0; i < n; i++) {
                 float largest = c->predictions[0][i];
 
-                for (uint32_t m = 1; m < c->n_members; m++)
-                        largest = fmaxf(largest, c->predictions[m][i]);
+                for (uint32_t m = 1; m < c->n_members; m++) {
+                        float x = c->predictions[m][i];
+
+                        largest = largest != largest || largest > x ? largest : x;
+                }
                 c->output[i] = largest;
         }
 }
@@ -104,7 +151,7 @@ void sl_combine(const struct sl_combination *c)
                 mean(c);
                 break;
         case SL_RULE_WEIGHTED_MEAN:
-                weighted_sum(c, c->weights);
+                weighted_mean(c);
                 break;
         case SL_RULE_MAJORITY_VOTE:
                 majority_vote(c);
@@ -115,6 +162,10 @@ void sl_combine(const struct sl_combination *c)
         case SL_RULE_MAXIMUM:
                 maximum(c);
                 break;
+        case SL_RULE_WEIGHTED_BOXES:
+        case SL_RULE_NMS:
+        case SL_RULE_SOFT_NMS:
+        case SL_RULE_STACKING:
         case SL_RULE_NONE:
         case SL_RULE_COUNT:
                 break;

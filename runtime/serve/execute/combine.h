@@ -8,13 +8,17 @@
 
 #include "rule.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sl_combination {
-        enum sl_rule rule; /* not NONE */
+        enum sl_rule rule; /* not NONE, STACKING, nor one of boxes */
         uint32_t n_members;
-        const float *weights;            /* WEIGHTED_MEAN: n_members, sum 1 */
-        const float *const *predictions; /* n_members, each [samples, classes] */
+        const float *weights;              /* WEIGHTED_MEAN: n_members, sum 1; or, instead: */
+        const float *const *class_weights; /* n_members, each [classes], of each class with a sum of 1; else NULL */
+        bool is_part;                      /* not all members of the ensemble: the weights are divided by their sum; where that is 0
+                                              all count alike */
+        const float *const *predictions;   /* n_members, each [samples, classes] */
         size_t samples;
         size_t classes; /* elements of the last axis: what a vote and a normalisation run over */
         float *output;  /* [samples, classes] */

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "condition.h"
 #include "job.h"
 
 #include <stdatomic.h>
@@ -75,7 +76,8 @@ struct sl_executor {
         /* dispatcher */
         bool ended;       /* its class's poll() found that it has died: it answers what it has, and is given no more */
         uint32_t resting; /* jobs that are computed and wait for what other members make, as it says: of n_given, or stale */
-        uint32_t n_given, oldest; /* slots [oldest, oldest + n_given), where jobs end in order */
+        struct sl_worker_condition condition; /* INACTIVE: nothing is learned of it (dispatch/conditions.h) */
+        uint32_t n_given, oldest;             /* slots [oldest, oldest + n_given), where jobs end in order */
         struct sl_given_job {
                 struct sl_job *job;
                 uint32_t unanswered; /* pieces; 0: the slot is free */

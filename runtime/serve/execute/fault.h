@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#define SL_FAULT_BYTES 188
+#define SL_FAULT_BYTES      188
+#define SL_FAULT_NAME_BYTES 64 /* of a name in it that is shortened */
 
 /* Zeros: nothing has been told. */
 struct sl_fault {

@@ -105,7 +105,7 @@ void sl_gpu_host_end(struct sl_gpu_host *host, siginfo_t *ret_status)
 void sl_gpu_host_explain(struct sl_gpu_host *host, const char *why)
 {
         if (!host->why_lost[0])
-                snprintf(host->why_lost, sizeof(host->why_lost), "%s", why);
+                sl_error_fit(why, host->why_lost, sizeof(host->why_lost));
 }
 
 void sl_gpu_host_lose(struct sl_gpu_host *host, const char *why)

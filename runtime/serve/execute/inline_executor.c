@@ -20,6 +20,7 @@
 #define TRIALS     4u           /* the fastest counts */
 #define HOPELESS   2u           /* a run that takes so many times the limit goes on no further, and is not tried as often */
 #define SLOWER_MAX 100u         /* times, with denormal numbers, where processors are */
+#define MET_SIZE   32u          /* of what is open, at which nodes are worth kernels */
 #define DENORMAL   0x000116c2u  /* 1e-40f */
 
 struct inline_executor {
@@ -47,6 +48,9 @@ static void fill_inputs(struct sl_batch *batch, const struct sl_plan_info *info,
 
                 if (info->inputs[i].batch_axis != SL_PORT_NO_BATCH)
                         sample.shape.dims[info->inputs[i].batch_axis] = 1;
+                for (uint32_t k = 0; k < sample.shape.rank; k++)
+                        if (sample.shape.dims[k] == SL_DIM_UNKNOWN)
+                                sample.shape.dims[k] = 1;
                 if (sample.dtype != SL_DTYPE_F32)
                         continue;
                 for (uint64_t k = 0; k < sl_tensor_bytes(&sample) / sizeof(*words); k++)
@@ -58,14 +62,14 @@ static void fill_inputs(struct sl_batch *batch, const struct sl_plan_info *info,
  * Own nanoseconds of one run, which ends early where there is no hope left, and where others have the CPU for too long: then it is
  * as if it had just missed being hopeless. UINT64_MAX: it cannot be run.
  */
-static uint64_t time_run(struct sl_job_runner *runner, const struct sl_batch *batch, uint64_t samples, uint64_t limit_ns)
+static uint64_t time_run(struct sl_job_runner *runner, const struct sl_batch *batch, uint64_t limit_ns)
 {
         const struct sl_stop stop = {.deadline_ns = sl_clock_ns() + HOPELESS * limit_ns};
         uint64_t begun_ns = sl_own_ns(), ns;
         int r;
 
         sl_instance_watch(sl_job_runner_instance(runner), &stop);
-        r = sl_instance_run(sl_job_runner_instance(runner), (uint32_t)samples, batch->inputs, batch->outputs);
+        r = sl_job_runner_try(runner, batch);
         sl_instance_watch(sl_job_runner_instance(runner), NULL);
         ns = sl_own_ns() - begun_ns;
         if (r < 0 && r != -ETIME)
@@ -84,7 +88,7 @@ static uint64_t time_sample(
         sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
         fill_inputs(&batch, info, bits);
         for (uint32_t i = 0; i < TRIALS && goes_on; i++) {
-                uint64_t ns = time_run(runner, &batch, info->batches[0], limit_ns);
+                uint64_t ns = time_run(runner, &batch, limit_ns);
 
                 best_ns = ns < best_ns ? ns : best_ns;
                 goes_on = best_ns <= HOPELESS * limit_ns && !(whether && best_ns <= limit_ns);
@@ -100,6 +104,15 @@ static uint32_t samples_in(uint64_t bound_ns, uint64_t sample_ns, uint32_t most)
         return samples < most ? (uint32_t)samples : most;
 }
 
+/* Each of its jobs has an end, however large it turns out to be. */
+static bool is_any_size(const struct sl_plan_info *info)
+{
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                if (sl_port_is_open(&info->inputs[i]))
+                        return true;
+        return false;
+}
+
 /* 0: even the smallest takes too much memory, or is too much the data's. */
 static uint32_t choose_batch(const struct sl_job_runner_options *options)
 {
@@ -108,7 +121,7 @@ static uint32_t choose_batch(const struct sl_job_runner_options *options)
 
         for (uint32_t i = 0; i < info->n_batches && info->batches[i] <= SL_INLINE_SAMPLES_MAX; i++)
                 if (info->batches[i] <= options->batch_max && sl_job_runner_bytes(options->plan, info->batches[i]) <= BYTES_MAX &&
-                        sl_plan_data_work(options->plan, info->batches[i]) <= SL_INLINE_DATA_STEPS)
+                        (is_any_size(info) || sl_plan_data_work(options->plan, info->batches[i]) <= SL_INLINE_DATA_STEPS))
                         chosen = info->batches[i];
         return chosen;
 }
@@ -124,8 +137,12 @@ static int make_runner(const struct sl_job_runner_options *options, struct sl_jo
         if (r < 0)
                 return r;
         sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
-        if (time_run(runner, &batch, info->batches[0], SL_NS_PER_SECOND) == UINT64_MAX)
+        if (time_run(runner, &batch, SL_NS_PER_SECOND) == UINT64_MAX)
                 runner = sl_job_runner_free(runner);
+        if (runner && sl_job_runner_is_any_size(runner)) {
+                sl_job_runner_meet(runner, MET_SIZE, sl_clock_ns() + SL_NS_PER_SECOND / 10);
+                sl_instance_be_quick(sl_job_runner_instance(runner));
+        }
         *ret_runner = runner;
         return 0;
 }
@@ -195,6 +212,8 @@ bool sl_inline_executor_is_short(struct sl_executor *executor)
         const struct sl_job *job = executor->slots[executor->oldest].job;
         uint64_t samples = 0;
 
+        if (sl_job_runner_is_any_size(inline_of(executor)->runner))
+                return false;
         for (uint32_t i = 0; i < job->n_pieces; i++)
                 samples += job->pieces[i].samples;
         return samples * self->sample_ns * SLOWER_MAX <= self->bound_ns;
@@ -282,6 +301,7 @@ int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_
         self->common.stats = stats;
         self->memory = memory;
         self->runner = trial->runner;
+        sl_job_runner_show(self->runner, stats);
         self->accumulator = accumulator;
         self->bound_ns = bound_ns;
         self->sample_ns = trial->sample_ns;

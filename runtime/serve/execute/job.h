@@ -5,8 +5,8 @@
  * that another process maps.
  *
  * Owner: whoever gives out work (the dispatcher). It fills all of a job before it gives it, and leaves it alone until the last
- * answer. In between, `made` and `faults` are those of who computes, and one word of each piece changes, which lies outside of the
- * job, with its segment:
+ * answer. In between, sl_job_made() and `faults` are those of who computes, and one word of each piece changes, which lies outside
+ * of the job, with its segment:
  *
  *   (V1) who gives it out: store-release the verdict, at any time, once.
  *   (V2) who computes:     load-acquire it before it computes, between steps, and before it combines.    pairs with V1
@@ -23,6 +23,9 @@
 /* At most so many requests share a batch. */
 #define SL_JOB_PIECES_MAX 128
 
+/* And so many the batch of a plan whose outputs say only afterwards how large they are. */
+#define SL_JOB_ALIKE_MAX 32
+
 /* Consecutive samples of a segment, for one of its members. */
 struct sl_piece {
         uint32_t segment;     /* id in the accumulator */
@@ -34,11 +37,15 @@ struct sl_piece {
         uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
         uint32_t reruns;      /* processes that have died while they computed it */
         uint32_t losses;      /* and all that have had it */
+        uint32_t rows;        /* of a plan of any size: the size of the leading dimension, by which pieces are gathered; 0: they are
+                                 not */
+        uint64_t units;       /* of its size, by which service times are learned; 0: they are by samples */
 };
 
 /*
  * An output whose shape depends on the data. The capacity is there before the job is given; who makes the output writes the rest
- * before its answer. Such a job has one piece.
+ * before its answer. Or an input of a model of any size, with the shape that the request says. Such a job has one piece, or
+ * SL_JOB_ALIKE_MAX of one shape but for their rows.
  */
 struct sl_made_output {
         uint64_t capacity_bytes, bytes;
@@ -57,14 +64,15 @@ struct sl_job {
         bool is_light; /* expected to take no longer than a thread takes to wake: ready_queue.h */
         struct sl_piece pieces[SL_JOB_PIECES_MAX];
         struct sl_fault faults[SL_JOB_PIECES_MAX]; /* why a piece failed, where its answer says so */
-        struct sl_made_output made[SL_MODEL_OUTPUTS_MAX];
-        struct sl_place places[]; /* [piece][inputs, then outputs]: of the piece's first sample */
+        struct sl_place places[]; /* [piece][inputs, then outputs]: of the piece's first sample; then sl_job_given(),
+                                     sl_job_made() */
 };
 
 /* Of a model with so many inputs and outputs. */
 static inline size_t sl_job_bytes(uint32_t n_inputs, uint32_t n_outputs)
 {
-        return sizeof(struct sl_job) + (size_t)SL_JOB_PIECES_MAX * (n_inputs + n_outputs) * sizeof(struct sl_place);
+        return sizeof(struct sl_job) + (size_t)SL_JOB_PIECES_MAX * (n_inputs + n_outputs) * sizeof(struct sl_place) +
+               ((size_t)SL_JOB_ALIKE_MAX * n_outputs + n_inputs) * sizeof(struct sl_made_output);
 }
 
 static inline struct sl_place *sl_job_inputs(struct sl_job *job, uint32_t piece)
@@ -75,6 +83,18 @@ static inline struct sl_place *sl_job_inputs(struct sl_job *job, uint32_t piece)
 static inline struct sl_place *sl_job_outputs(struct sl_job *job, uint32_t piece)
 {
         return sl_job_inputs(job, piece) + job->n_inputs;
+}
+
+/* [inputs], of the first piece. */
+static inline struct sl_made_output *sl_job_given(const struct sl_job *job)
+{
+        return (struct sl_made_output *)(job->places + (size_t)SL_JOB_PIECES_MAX * (job->n_inputs + job->n_outputs));
+}
+
+/* [outputs], of one of the first SL_JOB_ALIKE_MAX pieces. */
+static inline struct sl_made_output *sl_job_made(const struct sl_job *job, uint32_t piece)
+{
+        return sl_job_given(job) + job->n_inputs + (size_t)piece * job->n_outputs;
 }
 
 /* Not begun; begun; given up by the dispatcher, since it takes longer than the dispatcher may be away. */

@@ -16,6 +16,8 @@
 
 struct sl_batch;
 struct sl_batcher;
+struct sl_growth;
+struct sl_pool_grant;
 struct sl_own_time;
 struct sl_job_runner;
 struct sl_worker_stats;
@@ -26,6 +28,14 @@ struct sl_job_runner_options {
         const struct sl_regions *regions; /* of the jobs' places, as they are mapped here */
         const _Atomic int32_t *verdicts;  /* one for each segment: V2 of job.h */
         bool fake;                        /* nothing is computed: outputs, all of known sizes, are zeros */
+        struct sl_growth *growth;         /* out of which data-dependent steps take memory; NULL: nobody counts it, or: */
+        struct sl_pool_grant *grant;      /* which another process counts; NULL */
+        /*
+         * Asked before output @output, which says only afterwards how large it is, is written with @bytes. False: there is no
+         * memory for it. NULL: there is as much as each job says.
+         */
+        bool (*make_room)(void *context, uint32_t output, uint64_t bytes);
+        void *room_context;
 };
 
 /* The largest size of the plan's ladder that is not above @batch_max. */
@@ -50,8 +60,21 @@ uint64_t sl_job_runner_moved_bytes(const struct sl_plan *plan, uint32_t batch_ma
  */
 void sl_job_runner_move(struct sl_job_runner *runner, void *room);
 
+/* From now on it shows in @stats what its data-dependent steps have been promised and have used. */
+void sl_job_runner_show(struct sl_job_runner *runner, struct sl_worker_stats *stats);
+
 struct sl_instance *sl_job_runner_instance(struct sl_job_runner *runner);
 struct sl_batcher *sl_job_runner_batcher(struct sl_job_runner *runner);
+
+/* Its plan is of any size: requests say the shapes of inputs. */
+bool sl_job_runner_is_any_size(const struct sl_job_runner *runner);
+
+/* Runs the batch, whose outputs nobody reads: 1 stands for what a request says. Return: as sl_instance_run(). */
+int sl_job_runner_try(struct sl_job_runner *runner, const struct sl_batch *batch);
+
+/* Of any size: runs zeros with @size for all that is open, until @until_ns at most, so that it knows what kernels for others cost.
+ */
+void sl_job_runner_meet(struct sl_job_runner *runner, uint32_t size, uint64_t until_ns);
 
 /* One batch computes each of its jobs that fits one, whoever runs that: no output has a size of its own, and none is fake. */
 bool sl_job_runner_is_plain(const struct sl_job_runner *runner);

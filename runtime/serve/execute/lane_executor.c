@@ -127,7 +127,7 @@ static int start(struct lane_executor *lane)
         if (r < 0)
                 return r;
         lane->common.lane = (uint32_t)r;
-        r = sl_thread_start(&lane->common.let->cpus, lane->options.name, prepare_main, lane, &lane->thread);
+        r = sl_thread_start(&lane->options.start_cores, lane->options.name, prepare_main, lane, &lane->thread);
         lane->running = r == 0;
         return r;
 }

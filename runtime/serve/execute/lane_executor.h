@@ -9,6 +9,8 @@
 #include "executor.h"
 #include "prepared.h"
 
+#include <sched.h>
+
 struct sl_bell;
 struct sl_error;
 struct sl_job_runner;
@@ -16,6 +18,7 @@ struct sl_job_runner;
 struct sl_lane_executor_options {
         struct sl_prepare_options prepare; /* but for `called` */
         struct sl_carrier *carrier;        /* of threads (thread_carrier.h) */
+        cpu_set_t start_cores;             /* where it is made ready; empty: anywhere */
         bool background;                   /* something is served meanwhile: the start gives way to it */
         struct sl_bell *starter;           /* rung once, when sl_executor_started() has changed */
         const char *name;                  /* of the thread that makes it ready */

@@ -3,7 +3,7 @@
  * A let: a part of a device on which workers run on their own (Choi et al., gpulets, 2022): a set of cores, one for a single worker
  * or one that many share; or a GPU, or a part of one, whose workers share no core that jobs would have to take turns on.
  *
- * Owner: control, which makes lets at its start and chooses one for each worker (control/lets.h). What workers and the dispatcher
+ * Owner: control, which makes lets at its start and chooses one for each worker (control/crew/lets.h). What workers and the dispatcher
  * read does not change; the dispatcher keeps count of what runs on it, so that those who share it run in turns (decide/turns.h).
  */
 #pragma once
@@ -22,7 +22,7 @@ struct sl_let {
         cpu_set_t cpus;             /* empty: any */
         struct sl_gpu_let gpu;      /* of a GPU; name "": it is cores */
         struct sl_let *next;        /* control's list */
-        uint32_t kind;              /* control's: control/lets.c */
+        uint32_t kind;              /* control's: control/crew/lets.c */
         bool stale;                 /* control: cores of it are gone, nobody gets it any more */
         uint32_t n_assigned;        /* workers that have it, not gone yet; control */
         struct sl_let_stats *stats; /* its slot in the stats page; NULL: it has none */

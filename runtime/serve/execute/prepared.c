@@ -16,6 +16,7 @@ static struct sl_job_runner_options runner_options(const struct sl_prepare_optio
                 .regions = options->regions,
                 .verdicts = sl_accumulator_verdict(options->accumulator, 0),
                 .fake = options->fake,
+                .growth = options->growth,
         };
 }
 
@@ -28,6 +29,7 @@ int sl_prepared_make(struct sl_prepared *prepared, const struct sl_prepare_optio
         prepared->options = *options;
         if (r < 0)
                 return r;
+        sl_job_runner_show(prepared->runner, options->stats);
         prepared->warm_up = (struct sl_warm_up){
                 .instance = sl_job_runner_instance(prepared->runner),
                 .batcher = sl_job_runner_batcher(prepared->runner),
@@ -41,13 +43,22 @@ int sl_prepared_make(struct sl_prepared *prepared, const struct sl_prepare_optio
         return 0;
 }
 
+static bool may_be_inline(const struct sl_prepare_options *options, uint64_t first_ns)
+{
+        return options->inline_ns && first_ns < HOPELESS * options->inline_ns;
+}
+
 int sl_prepared_run_first(struct sl_prepared *prepared)
 {
         const struct sl_prepare_options *options = &prepared->options;
         const struct sl_job_runner_options own = runner_options(options);
-        int r = sl_warm_up_first(&prepared->warm_up);
+        int r = 0;
 
-        if (r == 0 && options->inline_ns && prepared->warm_up.first_ns < HOPELESS * options->inline_ns)
+        if (options->first_ns && !may_be_inline(options, options->first_ns))
+                sl_warm_up_recall(&prepared->warm_up, options->first_ns);
+        else
+                r = sl_warm_up_first(&prepared->warm_up);
+        if (r == 0 && may_be_inline(options, prepared->warm_up.first_ns))
                 r = sl_inline_trial_run(&own, prepared->runner, options->inline_ns, options->inline_bound_ns, &prepared->trial);
         return r;
 }

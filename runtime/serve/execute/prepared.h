@@ -10,6 +10,7 @@
 #include "warm_up.h"
 
 struct sl_accumulator;
+struct sl_growth;
 struct sl_worker_stats;
 
 struct sl_prepare_options {
@@ -18,8 +19,10 @@ struct sl_prepare_options {
         struct sl_accumulator *accumulator;
         uint32_t batch_max;                  /* a size of the plan's ladder */
         uint64_t inline_ns, inline_bound_ns; /* of a trial for inline; 0: none */
+        uint64_t first_ns;  /* that a sample took before, and none is run now, unless inline is to be tried; 0: none was run */
         uint64_t warmup_ns;                  /* how long it may run larger batches than one before its first job */
         bool fake;                           /* predictions are zeros: job_runner.h */
+        struct sl_growth *growth;            /* NULL: nobody counts what data-dependent steps take */
         struct sl_worker_stats *stats;
         const _Atomic int32_t *called; /* J1 of warm_up.h */
 };

@@ -129,15 +129,16 @@ static bool is_shape(const struct sl_port *port, const struct sl_made_output *ma
 static int take_made(
         const struct sl_process *p, struct sl_job *job, uint32_t slot, uint32_t output, int32_t status, struct sl_fault *fault)
 {
-        struct sl_made_output made = p->reply->made[slot][output];
-        uint64_t room_bytes = p->staging.room_bytes[output];
+        struct sl_made_output *own = &sl_job_made(job, 0)[output];
+        struct sl_made_output made = sl_process_reply_made(p->reply, p->staging.n_outputs, slot)[output];
+        uint64_t room_bytes = p->staging.outputs[output].room_bytes;
         bool fits_client, fits_room = made.bytes <= room_bytes;
 
-        made.capacity_bytes = job->made[output].capacity_bytes;
+        made.capacity_bytes = own->capacity_bytes;
         fits_client = made.bytes <= made.capacity_bytes;
-        if (!is_shape(&p->staging.outputs[output].port, &made) || (status == 0 && !(fits_client && fits_room)))
+        if (!is_shape(&p->staging.outputs[output].port.port, &made) || (status == 0 && !(fits_client && fits_room)))
                 return -EIO;
-        job->made[output] = made;
+        *own = made;
         if (status == 0 || fits_room || !fits_client)
                 return status;
         snprintf(fault->text, sizeof(fault->text), "output %u has %llu bytes, a worker process gives at most %llu", output,
@@ -149,16 +150,18 @@ static int take_made(
 static void take_output(
         const struct sl_process *p, struct sl_job *job, uint32_t slot, uint32_t piece, uint32_t output, bool combined)
 {
-        const struct sl_served_port *port = &p->staging.outputs[output];
+        const struct sl_served_port *port = &p->staging.outputs[output].port;
         struct sl_job *ordered = &sl_process_order_job(p->order, job, slot)->job; /* which only this process writes to */
         struct sl_place place = combined ? sl_accumulator_result(p->options.accumulator, &job->pieces[piece], output)
                                          : sl_job_outputs(job, piece)[output];
-        uint64_t bytes =
-                sl_port_is_open(&port->port) ? job->made[output].bytes : sl_served_port_bytes(port, job->pieces[piece].samples);
+        uint64_t bytes = sl_port_is_open(&port->port) ? sl_job_made(job, 0)[output].bytes
+                                                      : sl_served_port_bytes(port, job->pieces[piece].samples);
 
+        if (place.region == SL_NO_REGION) /* nobody wants it */
+                return;
         if (sl_job_outputs(ordered, piece)[output].region != p->options.regions->n_max) /* it is there already */
                 return;
-        memcpy(sl_regions_at(p->options.regions, &place), p->reply->staging + sl_job_outputs(ordered, piece)[output].offset, bytes);
+        memcpy(sl_regions_at(p->options.regions, &place), p->reply->parts + sl_job_outputs(ordered, piece)[output].offset, bytes);
 }
 
 /* Of a piece that was combined with those of the other members: the result lies where member 0's prediction would. */
@@ -179,7 +182,7 @@ static void take_prediction(struct sl_process *p, struct sl_job *job, struct sl_
 
         sl_fault_clear(fault);
         for (uint32_t i = 0; i < p->staging.n_outputs; i++)
-                if (sl_port_is_open(&p->staging.outputs[i].port) && (answer->status == 0 || answer->status == -EMSGSIZE))
+                if (sl_port_is_open(&p->staging.outputs[i].port.port) && (answer->status == 0 || answer->status == -EMSGSIZE))
                         answer->status = take_made(p, job, slot, i, answer->status, fault);
         if (answer->explained && !fault->text[0]) {
                 memcpy(fault->text, p->reply->faults[slot][answer->piece].text, sizeof(fault->text));
@@ -239,6 +242,7 @@ static void deliver(struct sl_process *p, struct sl_job *job, struct sl_predicti
 {
         int32_t status = answer->status;
 
+        sl_process_note_used(p);
         sl_sender_deliver(p->options.accumulator, job, p->options.stats, answer);
         if (status < 0 || answer->status != -EIO)
                 return;
@@ -254,6 +258,7 @@ static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret
         executor->ended = sl_executor_started(executor) < 0; /* S2: looked at before the answers, which come first */
         sl_process_note_busy(p);
         sl_process_order_again(p);
+        sl_process_answer_ask(p);
         executor->resting = atomic_load_explicit(&p->reply->resting, memory_order_relaxed);
         if (copy_answer(p, ret_prediction)) {
                 struct sl_job *job = executor->slots[ret_prediction->slot].job;
@@ -275,7 +280,7 @@ static bool process_waiting(struct sl_executor *executor)
         return executor->n_given && (atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) !=
                                                     atomic_load_explicit(&p->taken, memory_order_relaxed) ||
                                             atomic_load_explicit(&p->reply->resting, memory_order_seq_cst) != executor->resting ||
-                                            sl_process_order_waits(p) || sl_executor_started(executor) < 0);
+                                            sl_process_order_waits(p) || sl_process_asks(p) || sl_executor_started(executor) < 0);
 }
 
 static void process_listen(struct sl_executor *executor, bool listening)
@@ -288,9 +293,11 @@ static void process_stop(struct sl_executor *executor)
         struct sl_process *p = sl_process_of(executor);
 
         sl_process_stop(p);
+        sl_growth_share_end(&p->growth);
         free(p->mapped);
         free(p->writable);
         free(p->memory);
+        sl_process_staging_deinit(&p->staging);
         free(p);
 }
 
@@ -336,6 +343,7 @@ int sl_process_executor_new(
         memset(p, 0, sizeof(*p));
         p->options = *options;
         p->socket_fd = p->pid_fd = p->common.wake_fd = p->choices.fd = -1;
+        sl_growth_share_init(&p->growth, options->growth, options->stats);
         p->common.class = &process_class;
         p->common.batch_max = sl_job_runner_batch_max(sl_plan_info(options->plan), options->batch_max);
         p->common.let = options->let;

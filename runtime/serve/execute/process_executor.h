@@ -27,6 +27,7 @@
 #include "plan.h"
 
 struct sl_accumulator;
+struct sl_growth;
 struct sl_error;
 struct sl_gpu_hosts;
 
@@ -39,11 +40,13 @@ struct sl_process_executor_options {
         const struct sl_plan *plan;
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
-        const char *program;   /* that is the worker's when its first argument is SL_PROCESS_COMMAND; NULL: /proc/self/exe */
-        bool fake;             /* predictions are zeros: job_runner.h */
-        uint32_t batch_max;    /* the instance's is the largest size of the plan's ladder that is not above it */
-        uint64_t memory_bytes; /* that its instance and its pool take */
-        uint64_t open_bytes;   /* room for each output that says only afterwards how large it is */
+        const char *program;      /* that is the worker's when its first argument is SL_PROCESS_COMMAND; NULL: /proc/self/exe */
+        bool fake;                /* predictions are zeros: job_runner.h */
+        uint32_t batch_max;       /* the instance's is the largest size of the plan's ladder that is not above it */
+        uint64_t memory_bytes;    /* that its instance, its pool and data-dependent steps may take */
+        struct sl_growth *growth; /* NULL: nobody counts what data-dependent steps take */
+        uint64_t dynamic_bytes;   /* that those may take at most, of memory_bytes */
+        uint64_t open_bytes;      /* room for each output that says only afterwards how large it is */
         uint64_t warmup_ns, spin_ns;
         bool background;
         const struct sl_gpu_let *gpu;    /* outlives it: it is a worker in the process of that GPU. NULL: it has one of its own */

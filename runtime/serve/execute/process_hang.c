@@ -8,6 +8,7 @@
 #include "process_state.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "fault.h"
 #include "gpu_host.h"
 #include "stats.h"
@@ -54,10 +55,10 @@ static uint64_t bound_ns(const struct sl_process *p, uint64_t hang_ns)
 /* The other workers of its process end with it. */
 static void explain_to_others(const struct sl_process *p, const char *what, double seconds)
 {
-        char why[SL_FAULT_BYTES];
+        char why[SL_FAULT_BYTES], model[SL_FAULT_NAME_BYTES];
 
         snprintf(why, sizeof(why), "its process was killed, as a worker of \"%s\" in it %s for %.1f s (hang_ms)",
-                p->common.stats->model, what, seconds);
+                sl_utf8_fit(p->common.stats->model, model, sizeof(model)), what, seconds);
         sl_gpu_host_explain(p->host, why);
 }
 

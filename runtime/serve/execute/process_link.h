@@ -11,6 +11,13 @@
  *   (Z1) worker:  packets taken from the socket, then store-seq_cst heard.
  *   (Z2) runtime: load-acquire heard, then try to send what found no room.                  pairs with Z1
  *
+ *   (A1) worker:  wanted_bytes written, then store-seq_cst asks; sleeps on asks_answered.
+ *   (A2) runtime: load-seq_cst asks, then read wanted_bytes.                                pairs with A1
+ *   (B1) runtime: granted_bytes and left_bytes written, then store-release asks_answered; wakes it.
+ *   (B2) worker:  load-acquire asks_answered, then read them.                               pairs with B1
+ *
+ * While it computes a job a worker asks in this way for the memory that data-dependent steps lack (growth.h).
+ *
  * A job lies in a slot, which is used again when all of its pieces have been answered; jobs on a GPU are in any order. A ring says
  * in which slots the jobs that are given lie, and the ring of answers has room for those of all jobs, so that neither side ever
  * waits for room. Who has nothing to do sleeps (shm/doorbell.h has the same protocol):
@@ -18,8 +25,8 @@
  *   worker:   load rung; store-seq_cst sleeping = 1; packets; load-seq_cst given; futex wait on rung.
  *   runtime, behind X1 and packets that found no room: load-seq_cst sleeping; add 1 to rung; futex wake.
  *
- *   runtime:  store-seq_cst listening = 1; load-seq_cst answered, heard, resting; wait for the descriptor.
- *   worker, behind Y1, Z1 and resting: load-seq_cst listening; write to it.
+ *   runtime:  store-seq_cst listening = 1; load-seq_cst answered, heard, resting, asks; wait for the descriptor.
+ *   worker, behind Y1, Z1, A1 and resting: load-seq_cst listening; write to it.
  *
  * Beside them goes a socket of packets: the runtime says which regions to map, with a descriptor to read from, and which to forget;
  * the worker says once that it is ready, or why it cannot be. With the first packet to a worker on a GPU may come what is known of
@@ -90,6 +97,8 @@ struct sl_process_order {
         _Atomic int32_t called;                             /* J1 of warm_up.h */
         uint8_t slots[SL_EXECUTOR_SLOTS_MAX];               /* of the jobs given, in this order, as a ring */
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t listening;
+        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t asks_answered; /* futex word */
+        _Atomic uint64_t granted_bytes, left_bytes, max_bytes;
         alignas(SL_LINE_PAIR_BYTES) unsigned char jobs[]; /* [jobs_max of the executor], each of sl_process_job_bytes() */
 };
 
@@ -98,12 +107,19 @@ struct sl_process_reply {
         _Atomic uint32_t begun;   /* jobs, ever, that it has looked at */
         _Atomic uint32_t heard;   /* packets, ever */
         _Atomic uint32_t resting; /* jobs that are computed and wait for other members; a hint, which orders nothing */
+        _Atomic uint32_t asks;    /* ever */
+        _Atomic uint64_t wanted_bytes, used_bytes;
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t answered; /* pieces, ever */
         alignas(SL_LINE_BYTES) struct sl_prediction answers[SL_PROCESS_ANSWERS];
         struct sl_fault faults[SL_EXECUTOR_SLOTS_MAX][SL_JOB_PIECES_MAX];
-        struct sl_made_output made[SL_EXECUTOR_SLOTS_MAX][SL_MODEL_OUTPUTS_MAX];
-        alignas(SL_LINE_PAIR_BYTES) unsigned char staging[]; /* [jobs_max of the executor], each of sl_process_staging.job_bytes */
+        alignas(SL_LINE_PAIR_BYTES) unsigned char parts[]; /* sl_process_reply_made(); then the staging (process_staging.h) */
 };
+
+/* What the slot's job has made of outputs that say only afterwards how large they are: [outputs]. */
+static inline struct sl_made_output *sl_process_reply_made(struct sl_process_reply *reply, uint32_t n_outputs, uint32_t slot)
+{
+        return (struct sl_made_output *)reply->parts + (size_t)slot * n_outputs;
+}
 
 static inline uint64_t sl_process_job_bytes(uint32_t n_inputs, uint32_t n_outputs)
 {
@@ -135,9 +151,9 @@ struct sl_process_packet {
         uint64_t bytes;
         uint64_t first_ns;
         int32_t status;
-        uint32_t writable;      /* of MAP: predictions may be written there */
-        uint32_t lacks_sandbox; /* of READY: the host has not all that it closes with; the text says what */
-        uint32_t n_gpus;        /* of READY, to who asked whether a GPU can be used: there are so many; 0: that is not known */
+        uint32_t writable;          /* of MAP: predictions may be written there */
+        uint32_t lacks_sandbox;     /* of READY: the host has not all that it closes with; the text says what */
+        uint32_t n_gpus;            /* of READY, to who asked whether a GPU can be used: there are so many; 0: that is not known */
         struct sl_cuda_figures gpu; /* the same: what it is; zeros: that is not known */
         char text[SL_FAULT_BYTES];
 };

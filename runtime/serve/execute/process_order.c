@@ -49,7 +49,7 @@ static int need_region(struct sl_process *p, uint32_t region)
 /* Of a model by itself: what is combined lies in the staging, which nobody maps. */
 static bool is_clients(const struct sl_process *p, const struct sl_place *output)
 {
-        return p->options.gpu_direct && p->options.regions->at[output->region].fd >= 0;
+        return p->options.gpu_direct && output->region != SL_NO_REGION && p->options.regions->at[output->region].fd >= 0;
 }
 
 static int send_regions(struct sl_process *p, struct sl_job *job)
@@ -85,12 +85,12 @@ static void aim_at_clients(struct sl_process *p, uint32_t slot, struct sl_job *j
 /* Where the worker puts output @output of the piece before which @samples of the job lie. */
 static struct sl_place staged_place(const struct sl_process *p, uint32_t slot, uint32_t output, uint32_t samples)
 {
-        uint64_t stride = sl_served_port_stride(&p->staging.outputs[output]);
+        uint64_t stride = sl_served_port_stride(&p->staging.outputs[output].port);
 
-        SL_ASSERT(stride || samples == 0);
+        SL_ASSERT(stride || samples == 0 || !p->staging.outputs[output].port.sample_bytes);
         return (struct sl_place){
                 .region = p->options.regions->n_max,
-                .offset = slot * p->staging.job_bytes + p->staging.offsets[output] + stride * samples,
+                .offset = p->staging.first + slot * p->staging.job_bytes + p->staging.outputs[output].offset + stride * samples,
                 .stride = stride,
         };
 }
@@ -107,6 +107,11 @@ static struct sl_process_gather gather_of(const struct sl_process *p, const stru
                 .n_members = (uint16_t)assembly->n_members,
                 .rule = (uint16_t)assembly->rule,
                 .weight = assembly->weights[piece->member]};
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
 }
 
 /* As the worker sees it: the same pieces, with places of its own for what it makes. */
@@ -129,8 +134,9 @@ static void copy_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
                 samples += job->pieces[i].samples;
         }
         for (uint32_t k = 0; k < job->n_outputs; k++)
-                copy->made[k].capacity_bytes = job->made[k].capacity_bytes < p->staging.room_bytes[k] ? job->made[k].capacity_bytes
-                                                                                                      : p->staging.room_bytes[k];
+                sl_job_made(copy, 0)[k].capacity_bytes =
+                        least(sl_job_made(job, 0)[k].capacity_bytes, p->staging.outputs[k].room_bytes);
+        memcpy(sl_job_given(copy), sl_job_given(job), job->n_inputs * sizeof(struct sl_made_output));
         p->unaccounted[slot] = samples;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process executor's own state, shared by its files: process_order.c (jobs that go) and process_executor.c (answers that come),
- * which are the dispatcher's; worker_process.c (the process itself), the control thread's; and process_hang.c, of both.
+ * process_growth.c (memory that is asked for), which are the dispatcher's; worker_process.c (the process itself), the control
+ * thread's; and process_hang.c, of both.
  */
 #pragma once
 
+#include "growth.h"
 #include "process_executor.h"
 #include "process_link.h"
 #include "process_staging.h"
@@ -22,10 +24,11 @@ struct sl_process {
         struct sl_process_order *order;
         struct sl_process_reply *reply;
         int socket_fd, pid_fd;
-        pid_t pid;                /* 0: it has been reaped, or never was; on a GPU always */
-        struct sl_gpu_host *host; /* whose process it shares, on a GPU; else NULL */
-        char ended[160];          /* why; written before S1 */
-        bool refused;             /* that it cannot start is what it has said itself */
+        pid_t pid;                     /* 0: it has been reaped, or never was; on a GPU always */
+        struct sl_growth_share growth; /* what its data-dependent steps have; the dispatcher's while it runs */
+        struct sl_gpu_host *host;      /* whose process it shares, on a GPU; else NULL */
+        char ended[160];               /* why; written before S1 */
+        bool refused;                  /* that it cannot start is what it has said itself */
 
         /* control: on a GPU */
         bool timing, has_choices;
@@ -65,6 +68,13 @@ void sl_process_order(struct sl_process *process, uint32_t slot);
 
 /* Is a job held, and can it be tried again? seq_cst. */
 bool sl_process_order_waits(const struct sl_process *process);
+
+/* It has asked for memory, and sleeps until there is an answer. seq_cst. */
+bool sl_process_asks(const struct sl_process *process);
+void sl_process_answer_ask(struct sl_process *process);
+
+/* An answer has come: shows what it says that it has used. */
+void sl_process_note_used(struct sl_process *process);
 
 /* Gives what was held, if it can. */
 void sl_process_order_again(struct sl_process *process);

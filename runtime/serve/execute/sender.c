@@ -25,6 +25,8 @@ void sl_sender_deliver(struct sl_accumulator *accumulator, const struct sl_job *
         count(stats, prediction);
         if (staged)
                 prediction->staged_ns = sl_clock_ns();
+        if (prediction->status == 0)
+                sl_accumulator_note(accumulator, piece);
         last = sl_accumulator_deliver(accumulator, piece->segment, piece->samples, prediction->status);
         if (last)
                 prediction->combined_ns = staged ? sl_clock_ns() : prediction->staged_ns;

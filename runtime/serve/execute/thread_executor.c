@@ -83,8 +83,10 @@ static int prepare(struct thread_executor *t)
                 .batch_max = t->common.batch_max,
                 .inline_ns = t->options.inline_ns,
                 .inline_bound_ns = t->options.inline_bound_ns,
+                .first_ns = t->options.first_ns,
                 .warmup_ns = t->options.warmup_ns,
                 .fake = t->options.fake,
+                .growth = t->options.growth,
                 .stats = t->options.stats,
                 .called = &t->called,
         };
@@ -109,6 +111,15 @@ static int prepare_in_background(struct thread_executor *t)
         return r;
 }
 
+/* From where it has started to where it runs; one with a team is there. */
+static void move_in(const struct thread_executor *t)
+{
+        const cpu_set_t *cores = &t->options.let->cpus;
+
+        if (!t->team && CPU_COUNT(cores) && !CPU_EQUAL(cores, &t->options.start_cores))
+                (void)sched_setaffinity(0, sizeof(*cores), cores);
+}
+
 static int start(struct thread_executor *t)
 {
         int r = sl_wait_new(t->options.wait, &t->wait, NULL);
@@ -116,7 +127,9 @@ static int start(struct thread_executor *t)
         if (r < 0)
                 return r;
         t->bell.wait = t->wait;
-        return t->options.background ? prepare_in_background(t) : prepare(t);
+        r = t->options.background ? prepare_in_background(t) : prepare(t);
+        move_in(t);
+        return r;
 }
 
 static void *thread_main(void *argument)
@@ -216,7 +229,7 @@ int sl_thread_executor_new(
         t->common.stats = options->stats;
         r = make_boxes(t);
         if (r == 0)
-                r = sl_thread_start(&options->let->cpus, options->name, thread_main, t, &t->thread);
+                r = sl_thread_start(&options->start_cores, options->name, thread_main, t, &t->thread);
         t->running = r == 0;
         if (r < 0) {
                 stop(&t->common);

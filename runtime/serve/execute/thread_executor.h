@@ -15,8 +15,11 @@
 #include "inline_executor.h"
 #include "plan.h"
 
+#include <sched.h>
+
 struct sl_accumulator;
 struct sl_error;
+struct sl_growth;
 struct sl_let;
 
 struct sl_thread_executor_options {
@@ -25,10 +28,13 @@ struct sl_thread_executor_options {
         struct sl_accumulator *accumulator;
         uint32_t batch_max;                  /* the instance's is the largest size of the plan's ladder that is not above it */
         uint64_t inline_ns, inline_bound_ns; /* of a trial for inline (inline_executor.h), before "ready"; 0: none */
+        uint64_t first_ns;                   /* as prepared.h says */
         uint64_t warmup_ns;                  /* how long it may run larger batches than one before its first job */
         bool fake;                           /* predictions are zeros: job_runner.h */
+        struct sl_growth *growth;            /* NULL: nobody counts what data-dependent steps take */
         bool background;                     /* something is served meanwhile: the start gives way to it */
         struct sl_let *let;
+        cpu_set_t start_cores; /* where it is until it is ready; empty: anywhere */
         uint32_t threads; /* that compute a batch together, each on a core of the let, at most as many as it has; 0 and 1: one */
         uint32_t nth;     /* of the let's workers: whose cores begin where those of the one before end */
         uint64_t spin_ns;

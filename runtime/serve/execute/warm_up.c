@@ -32,6 +32,12 @@ int sl_warm_up_first(struct sl_warm_up *warm_up)
         return warm_up->dynamic || r == -ETIME ? 0 : r;
 }
 
+void sl_warm_up_recall(struct sl_warm_up *warm_up, uint64_t first_ns)
+{
+        warm_up->size = 1;
+        warm_up->first_ns = first_ns;
+}
+
 static bool may_run(const struct sl_warm_up *warm_up)
 {
         return !atomic_load_explicit(warm_up->called, memory_order_relaxed) && sl_clock_ns() < warm_up->until_ns;

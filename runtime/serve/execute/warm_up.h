@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a worker becomes warm. Before "ready" one sample is run once, for a second at most: that touches the weights, the kernels of
- * that size and its memory, and nothing else has to be there for the first answer. The rest is done after "ready" while no job
+ * that size and its memory, and nothing else has to be there for the first answer. A plan on standby that has run before is not run
+ * once more: whoever wakes it waits for its own sample alone. The rest is done after "ready" while no job
  * waits, in pieces that a job need not wait for long: for each larger size of the ladder, ascending,
  *
  *     memory   its share of the workspace, and the pool where jobs of several segments lie, one huge page at a time
@@ -41,6 +42,9 @@ struct sl_warm_up {
 
 /* Runs one sample. Before: all fields but size and first_ns are set. Return: 0; what sl_instance_run() says. */
 int sl_warm_up_first(struct sl_warm_up *warm_up);
+
+/* Nothing is run: as of a plan that took @first_ns when it did. */
+void sl_warm_up_recall(struct sl_warm_up *warm_up, uint64_t first_ns);
 
 /* One piece more. False: there is nothing left. */
 bool sl_warm_up_next(struct sl_warm_up *warm_up);

@@ -30,13 +30,13 @@ static uint64_t order_bytes(const struct sl_plan_info *info, uint32_t jobs_max)
 static bool reply_overflows(const struct sl_process_staging *staging, uint32_t jobs_max, uint64_t *ret_bytes)
 {
         return sl_mul_overflows(staging->job_bytes, jobs_max, ret_bytes) ||
-               sl_add_overflows(*ret_bytes, sizeof(struct sl_process_reply), ret_bytes);
+               sl_add_overflows(*ret_bytes, sizeof(struct sl_process_reply) + staging->first, ret_bytes);
 }
 
 uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes, bool on_gpu)
 {
         uint32_t jobs_max = sl_process_executor_jobs(on_gpu);
-        struct sl_process_staging staging;
+        struct sl_process_staging staging = {0};
         uint64_t bytes, pinned_bytes;
 
         /* Results on their way from a GPU lie in memory of its process that is pinned, as large as that which it shares. */
@@ -45,7 +45,8 @@ uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_ma
                 sl_mul_overflows(on_gpu ? staging.job_bytes : 0, jobs_max, &pinned_bytes) ||
                 sl_add_overflows(bytes, pinned_bytes, &bytes) ||
                 sl_add_overflows(bytes, order_bytes(sl_plan_info(plan), jobs_max), &bytes))
-                return UINT64_MAX;
+                bytes = UINT64_MAX;
+        sl_process_staging_deinit(&staging);
         return bytes;
 }
 
@@ -239,7 +240,7 @@ static void note_end(struct sl_process *p, const siginfo_t *status)
         const char *lost = p->host ? sl_gpu_host_why_lost(p->host) : "";
 
         if (lost[0])
-                snprintf(p->ended, sizeof(p->ended), "%.150s", lost);
+                sl_error_fit(lost, p->ended, sizeof(p->ended));
         else if (status->si_code == CLD_EXITED)
                 snprintf(p->ended, sizeof(p->ended), "its process ended with status %d", status->si_status);
         else
@@ -330,8 +331,8 @@ int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_
                         return process_ended(p, -ECHILD, error);
                 p->timing = false;
                 if (packet.status) {
-                        snprintf(p->ended, sizeof(p->ended), "%.150s",
-                                packet.text[0] ? packet.text : "its process refuses it, and does not say why");
+                        sl_error_fit(packet.text[0] ? packet.text : "its process refuses it, and does not say why", p->ended,
+                                sizeof(p->ended));
                         p->refused = true;
                         return process_ended(p, packet.status == -ENOMEM ? -ENOMEM : -ECHILD, error);
                 }

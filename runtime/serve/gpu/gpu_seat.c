@@ -358,6 +358,10 @@ static int own_rule(uint32_t rule)
                 [SL_RULE_MAJORITY_VOTE] = SL_OWN_RULE_MAJORITY_VOTE,
                 [SL_RULE_GEOMETRIC_MEAN] = SL_OWN_RULE_GEOMETRIC_MEAN,
                 [SL_RULE_MAXIMUM] = SL_OWN_RULE_MAXIMUM,
+                [SL_RULE_WEIGHTED_BOXES] = -1,
+                [SL_RULE_NMS] = -1,
+                [SL_RULE_SOFT_NMS] = -1,
+                [SL_RULE_STACKING] = -1,
         };
 
         return rule < SL_RULE_COUNT ? rules[rule] : -1;
@@ -648,7 +652,7 @@ static void fail_job(struct sl_gpu_seat *seat, struct seat_job *s, const char *w
                         continue;
                 s->pieces[i].stays = false;
                 s->found[i] = -EIO;
-                snprintf(s->job->faults[s->live[i]].text, sizeof(s->job->faults[0].text), "%s", why);
+                sl_error_fit(why, s->job->faults[s->live[i]].text, sizeof(s->job->faults[0].text));
         }
         if (!s->ended)
                 end_job(seat, s, -EIO);
@@ -663,6 +667,6 @@ void sl_gpu_seat_give_up(struct sl_gpu_seat *seat, const char *why)
                         fail_job(seat, &seat->jobs[i], why);
                         (void)answer_what_is_settled(seat, &seat->jobs[i]);
                 }
-        snprintf(packet.text, sizeof(packet.text), "%s", why);
+        sl_error_fit(why, packet.text, sizeof(packet.text));
         (void)sl_process_packet_send(seat->link.fds.socket, &packet, sizeof(packet), -1);
 }

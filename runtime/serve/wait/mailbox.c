@@ -24,7 +24,7 @@ int sl_mailbox_new(uint32_t messages, uint32_t message_bytes, struct sl_mailbox 
 
         if (!mailbox)
                 return -ENOMEM;
-        memset(mailbox, 0, bytes);
+        memset(mailbox, 0, sizeof(*mailbox)); /* a slot is written before it is read, and takes no memory until then */
         mailbox->mask = slots - 1;
         mailbox->message_bytes = message_bytes;
         *ret_mailbox = mailbox;

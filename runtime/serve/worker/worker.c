@@ -2,12 +2,16 @@
 #include "worker.h"
 
 #include "base/background.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "call_list.h"
 #include "cpu/base/threads.h"
+#include "executor.h"
 #include "job_runner.h"
+#include "process_staging.h"
+#include "ref/live.h"
 #include "sandbox.h"
 #include "stats.h"
 #include "warm_up.h"
@@ -30,6 +34,10 @@ struct worker {
         struct sl_job_runner *runner;
         struct sl_job *job;
         struct sl_warm_up warm_up;
+        struct sl_pool_grant grant;   /* what is granted, without: */
+        uint64_t staged_bytes;        /* for outputs in the reply, beyond SL_PROCESS_OPEN_BYTES of each */
+        uint64_t *staged;             /* [slots][outputs]: how large each has been, and may be */
+        bool computing;               /* a job: the runtime hears it ask for memory */
         struct sl_worker_stats stats; /* nobody's: the runtime counts */
         const char *missing;          /* of the sandbox; NULL: nothing */
 };
@@ -81,6 +89,53 @@ static int open_plan(struct worker *w, struct sl_error *error)
         return r;
 }
 
+/* For data-dependent steps, and for what is staged. */
+static bool grow(struct worker *w, uint64_t pool_bytes, uint64_t staged_bytes)
+{
+        struct sl_pool_grant all = {.bytes = 0};
+
+        if (!w->computing || !sl_worker_link_grow(&w->link, &all, pool_bytes + staged_bytes)) {
+                w->grant.left_bytes = all.left_bytes;
+                w->grant.max_bytes = all.max_bytes;
+                return false;
+        }
+        w->staged_bytes = staged_bytes;
+        w->grant.bytes = all.bytes - staged_bytes;
+        return true;
+}
+
+static bool ask_for_more(struct sl_pool_grant *grant, uint64_t wanted)
+{
+        struct worker *w = (struct worker *)((char *)grant - offsetof(struct worker, grant));
+
+        return grow(w, wanted, w->staged_bytes);
+}
+
+/* Pages of the reply take memory when they are first written, and keep it. */
+static bool make_room(void *context, uint32_t output, uint64_t bytes)
+{
+        struct worker *w = context;
+        uint64_t *staged = &w->staged[sl_worker_link_slot(&w->link) * sl_plan_info(w->plan)->n_outputs + output];
+        uint64_t wanted = sl_align_up(bytes, SL_PROCESS_OPEN_BYTES);
+
+        if (bytes <= *staged)
+                return true;
+        if (!grow(w, w->grant.bytes, w->staged_bytes + wanted - *staged))
+                return false;
+        *staged = wanted;
+        return true;
+}
+
+static int make_staged(struct worker *w)
+{
+        uint32_t n = SL_EXECUTOR_SLOTS_MAX * sl_plan_info(w->plan)->n_outputs;
+
+        w->staged = calloc((size_t)n + 1, sizeof(*w->staged));
+        for (uint32_t i = 0; w->staged && i < n; i++)
+                w->staged[i] = SL_PROCESS_OPEN_BYTES;
+        return w->staged ? 0 : -ENOMEM;
+}
+
 static int make_runner(struct worker *w, struct sl_error *error)
 {
         const struct sl_job_runner_options options = {
@@ -89,10 +144,17 @@ static int make_runner(struct worker *w, struct sl_error *error)
                 .regions = w->link.regions,
                 .verdicts = w->link.verdicts_map.base,
                 .fake = w->link.start.fake,
+                .grant = &w->grant,
+                .make_room = make_room,
+                .room_context = w,
         };
         const struct sl_plan_info *info = sl_plan_info(w->plan);
-        int r = sl_job_runner_new(&options, &w->runner);
+        int r;
 
+        w->grant.more = ask_for_more;
+        r = make_staged(w);
+        if (r == 0)
+                r = sl_job_runner_new(&options, &w->runner);
         w->job = calloc(1, sl_job_bytes(info->n_inputs, info->n_outputs));
         if (r < 0 || !w->job)
                 return sl_error_set(error, r < 0 ? -r : ENOMEM, "an instance of batch %u cannot be made: %s", options.batch_max,
@@ -152,7 +214,15 @@ static void worker_answer(void *context, const struct sl_job *job, struct sl_pre
 {
         struct worker *w = context;
 
+        atomic_store_explicit(&w->link.reply->used_bytes, w->grant.peak_bytes + w->staged_bytes, memory_order_relaxed);
         sl_worker_link_answer(&w->link, sl_worker_link_slot(&w->link), job, prediction);
+}
+
+static void compute_job(struct worker *w)
+{
+        w->computing = true;
+        sl_job_runner_run(w->runner, w->job, sl_clock_ns(), worker_answer, w);
+        w->computing = false;
 }
 
 static bool all_reach(struct worker *w)
@@ -183,7 +253,7 @@ static void worker_serve(struct worker *w)
                 if (w->link.ended)
                         return;
                 if (all_reach(w))
-                        sl_job_runner_run(w->runner, w->job, sl_clock_ns(), worker_answer, w);
+                        compute_job(w);
                 else
                         refuse_job(w);
         }
@@ -196,6 +266,7 @@ static void worker_end(struct worker *w)
         sl_plan_free(w->base);
         sl_worker_link_end(&w->link);
         free(w->job);
+        free(w->staged);
         free(w);
 }
 

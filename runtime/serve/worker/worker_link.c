@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "idle.h"
 #include "process_packet.h"
+#include "ref/live.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -72,8 +73,8 @@ int sl_worker_link_map(struct sl_worker_link *link, struct sl_error *error)
                 return r;
         link->order = link->order_map.base;
         link->reply = link->reply_map.base;
-        link->regions->at[start->n_regions] = (struct sl_mapped_region){.base = link->reply->staging,
-                .bytes = start->reply_bytes - offsetof(struct sl_process_reply, staging),
+        link->regions->at[start->n_regions] = (struct sl_mapped_region){.base = link->reply->parts,
+                .bytes = start->reply_bytes - offsetof(struct sl_process_reply, parts),
                 .fd = -1,
                 .writable = true};
         return 0;
@@ -196,8 +197,9 @@ static void copy_job(const struct sl_job *from, struct sl_job *to)
         to->n_outputs = from->n_outputs;
         to->priority = from->priority;
         memcpy(to->pieces, from->pieces, from->n_pieces * sizeof(from->pieces[0]));
-        memcpy(to->made, from->made, from->n_outputs * sizeof(from->made[0]));
         memcpy(to->places, from->places, (size_t)from->n_pieces * (from->n_inputs + from->n_outputs) * sizeof(from->places[0]));
+        /* of the first piece: others are gathered in this process alone */
+        memcpy(sl_job_given(to), sl_job_given(from), (from->n_inputs + from->n_outputs) * sizeof(struct sl_made_output));
 }
 
 /* Those of a later job may have come as well. */
@@ -248,6 +250,22 @@ bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *jo
         return true;
 }
 
+bool sl_worker_link_grow(struct sl_worker_link *link, struct sl_pool_grant *grant, uint64_t wanted)
+{
+        const struct timespec limit = {.tv_sec = SLEEP_LIMIT_S};
+        uint32_t asks = atomic_load_explicit(&link->reply->asks, memory_order_relaxed) + 1, answered;
+
+        atomic_store_explicit(&link->reply->wanted_bytes, wanted, memory_order_relaxed);
+        atomic_store_explicit(&link->reply->asks, asks, memory_order_seq_cst); /* A1 */
+        ring_runtime(link);
+        while ((answered = atomic_load_explicit(&link->order->asks_answered, memory_order_acquire)) != asks) /* B2 */
+                (void)syscall(SYS_futex, &link->order->asks_answered, FUTEX_WAIT, answered, &limit, NULL, 0);
+        grant->bytes = atomic_load_explicit(&link->order->granted_bytes, memory_order_relaxed);
+        grant->left_bytes = atomic_load_explicit(&link->order->left_bytes, memory_order_relaxed);
+        grant->max_bytes = atomic_load_explicit(&link->order->max_bytes, memory_order_relaxed);
+        return grant->bytes >= wanted;
+}
+
 void sl_worker_link_answer(
         struct sl_worker_link *link, uint32_t slot, const struct sl_job *job, const struct sl_prediction *prediction)
 {
@@ -255,7 +273,8 @@ void sl_worker_link_answer(
 
         if (prediction->explained)
                 reply->faults[slot][prediction->piece] = job->faults[prediction->piece];
-        memcpy(reply->made[slot], job->made, job->n_outputs * sizeof(job->made[0]));
+        memcpy(sl_process_reply_made(reply, job->n_outputs, slot), sl_job_made(job, 0),
+                job->n_outputs * sizeof(struct sl_made_output));
         reply->answers[link->answered % SL_PROCESS_ANSWERS] = *prediction;
         reply->answers[link->answered % SL_PROCESS_ANSWERS].slot = (uint8_t)slot;
         atomic_store_explicit(&reply->answered, ++link->answered, memory_order_seq_cst); /* Y1 */

@@ -10,6 +10,7 @@
 #include "segment.h"
 
 struct sl_error;
+struct sl_pool_grant;
 
 /* What the runtime has handed over: the link's. */
 struct sl_worker_fds {
@@ -23,7 +24,7 @@ struct sl_worker_link {
         struct sl_mapping order_map, reply_map, verdicts_map;
         const struct sl_process_order *order;
         struct sl_process_reply *reply;
-        struct sl_regions *regions; /* as they are mapped here; the last one is the staging of the reply */
+        struct sl_regions *regions; /* as they are mapped here; the last one is the parts of the reply */
         uint32_t n_maps, heard;     /* MAP packets that have come; all packets */
         uint32_t taken;             /* jobs */
         uint32_t slot;              /* of the one that was taken last */
@@ -89,6 +90,12 @@ void sl_worker_link_rest(struct sl_worker_link *link, uint32_t jobs);
 
 /* Every input of the piece can be reached. */
 bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *job, uint32_t piece);
+
+/*
+ * While a job is computed: asks the runtime for memory for data-dependent steps, @wanted bytes in all, and sleeps until it has
+ * answered. False: it gives no more.
+ */
+bool sl_worker_link_grow(struct sl_worker_link *link, struct sl_pool_grant *grant, uint64_t wanted);
 
 /* Of the job in that slot. */
 void sl_worker_link_answer(

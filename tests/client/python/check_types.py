@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import zlib
 
 BIN = os.path.dirname(sys.executable)
 PYRIGHT_PATH = {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1", "PATH": BIN + os.pathsep + os.environ.get("PATH", "")}
@@ -23,7 +24,8 @@ def run(package, *command):
 
 def mypy(package, paths):
     """(path, line, text) of each error."""
-    cache = os.path.join(BIN, "..", "mypy-cache")
+    # What is cached names files where they lay: another checkout, or one that was moved, has its own.
+    cache = os.path.join(BIN, "..", f"mypy-cache-{zlib.crc32(package.encode()):08x}")
     printed = run(package, sys.executable, "-m", "mypy", "--strict", "--output", "json", "--cache-dir", cache, *paths)
     for entry in map(json.loads, printed.splitlines()):
         if entry["severity"] == "error":

@@ -7,7 +7,7 @@ here=$(dirname "$(realpath "$0")")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-python=$(timeout 100 "$here/../../../tools/venv.sh" notebook "$here/notebook.txt" 2>"$folder/log") || {
+python=$(timeout 400 "$here/../../../tools/venv.sh" notebook "$here/notebook.txt" 2>"$folder/log") || {
         printf '[SKIP] client-notebook: its packages cannot be had: %s\n' "$(tail -n 1 "$folder/log")"
         exit 77
 }

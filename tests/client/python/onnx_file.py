@@ -33,6 +33,10 @@ def _attribute(name, value):
         return _bytes(1, name) + _number(3, value) + _number(20, 2)
     if isinstance(value, float):
         return _bytes(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _number(20, 1)
+    if isinstance(value, str):
+        return _bytes(1, name) + _bytes(4, value) + _number(20, 3)
+    if value and isinstance(value[0], str):
+        return _bytes(1, name) + b"".join(_bytes(9, text) for text in value) + _number(20, 8)
     return _bytes(1, name) + b"".join(_number(8, n) for n in value) + _number(20, 7)
 
 
@@ -43,6 +47,16 @@ def node(operator, inputs, outputs, **attributes):
         + _bytes(4, operator)
         + b"".join(_bytes(5, _attribute(*item)) for item in attributes.items())
     )
+
+
+def ml_node(operator, inputs, outputs, **attributes):
+    """Of domain ai.onnx.ml."""
+    return node(operator, inputs, outputs, **attributes) + _bytes(7, "ai.onnx.ml")
+
+
+def contrib_node(operator, inputs, outputs, **attributes):
+    """Of domain com.microsoft."""
+    return node(operator, inputs, outputs, **attributes) + _bytes(7, "com.microsoft")
 
 
 def _dimension(size):
@@ -61,6 +75,23 @@ def constant(name, number, array):
     return dims + _number(2, number) + _bytes(8, name) + _bytes(9, array.tobytes())
 
 
+def packed(name, number, shape, data):
+    """An initializer of elements that share bytes."""
+    dims = b"".join(_number(1, size) for size in shape)
+    return dims + _number(2, number) + _bytes(8, name) + _bytes(9, data)
+
+
+def external(name, number, shape, location):
+    """An initializer whose bytes are a file beside the model's."""
+    dims = b"".join(_number(1, size) for size in shape)
+    return dims + _number(2, number) + _bytes(8, name) + _bytes(13, _bytes(1, "location") + _bytes(2, location)) + _number(14, 1)
+
+
+def words(name, texts):
+    """An initializer of strings."""
+    return _number(1, len(texts)) + _number(2, 8) + b"".join(_bytes(6, text) for text in texts) + _bytes(8, name)
+
+
 def graph(nodes, inputs, outputs, constants=()):
     return Graph(
         b"".join(_bytes(1, item) for item in nodes)
@@ -72,4 +103,6 @@ def graph(nodes, inputs, outputs, constants=()):
 
 
 def model(nodes, inputs, outputs, constants=(), opset=17, ir=8):
-    return _number(1, ir) + _bytes(7, graph(nodes, inputs, outputs, constants)) + _bytes(8, _bytes(1, "") + _number(2, opset))
+    domains = _bytes(8, _bytes(1, "") + _number(2, opset)) + _bytes(8, _bytes(1, "ai.onnx.ml") + _number(2, 1))
+    domains += _bytes(8, _bytes(1, "com.microsoft") + _number(2, 1))
+    return _number(1, ir) + _bytes(7, graph(nodes, inputs, outputs, constants)) + domains

@@ -53,9 +53,9 @@ def by_loop(client, *request, **options):
 
 class Scenes:
     def __init__(self, socket):
-        self.client = starling.Client(socket, timeout=10)
-        self.other = starling.Client(socket, timeout=10)
-        self.closed = starling.Client(socket, timeout=10)
+        self.client = starling.Client(socket, timeout=60)
+        self.other = starling.Client(socket, timeout=60)
+        self.closed = starling.Client(socket, timeout=60)
         self.model_of_closed = self.closed.model("echo")
         self.closed.close()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user's models take and give, through `starling serve` and the Python client. Skipped where `starling` is not built."""
 
+import asyncio
 import os
 import signal
 import tempfile
@@ -10,7 +11,7 @@ import unittest
 import numpy as np
 import onnx_file as onnx
 import starling
-from starling import arena
+from starling import arena, form
 from world import RealRuntime
 
 F32, I64, BOOL = 1, 7, 9
@@ -274,6 +275,85 @@ def optional(model):
     return {"1/model.onnx": model, "config.yaml": b"optional_inputs: true\n"}
 
 
+def doubling(given, made):
+    """`made` [N, 4] = twice `given`."""
+    return onnx.model(
+        [onnx.node("Add", [given, given], [made])],
+        [onnx.port(given, F32, ("N", 4))],
+        [onnx.port(made, F32, ("N", 4))],
+    )
+
+
+@unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+class Reloads(unittest.TestCase):
+    """What the newest version has other names for is taken by the next call, by name and by a Model that was looked up before."""
+
+    NAMES = (("a", "y"), ("b", "y"), ("b", "z"), ("a", "y"))
+
+    @classmethod
+    def setUpClass(cls):
+        cls.runtime = RealRuntime({name: {"1/model.onnx": doubling("a", "y")} for name in ("renamed", "seen")})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.runtime.stop()
+
+    def bring(self, admin, model, version, given, made):
+        path = os.path.join(self.runtime.folder, "models", model, str(version))
+        os.makedirs(path)
+        with open(os.path.join(path, "model.onnx"), "wb") as file:
+            file.write(doubling(given, made))
+        admin.reload(model)
+
+    @staticmethod
+    def ways_of(client):
+        return (
+            client.infer,
+            lambda *request, **options: client.submit(*request, **options).result(60),
+            lambda *request, **options: asyncio.run(client.infer_async(*request, **options)),
+        )
+
+    def test_the_next_call_takes_what_the_newest_version_names(self):
+        x = np.ones((2, 4), np.float32)
+        with self.runtime.connect() as client, self.runtime.connect(role="admin") as admin:
+            held = client.model("renamed")
+            for version, (given, made) in enumerate(self.NAMES, 1):
+                if version > 1:
+                    self.bring(admin, "renamed", version, given, made)
+                for way in self.ways_of(client):
+                    for model in ("renamed", held):
+                        np.testing.assert_array_equal(way(model, {given: x}), 2 * x)
+                        np.testing.assert_array_equal(way(model, {given: x}, outputs=[made]), 2 * x)
+                        np.testing.assert_array_equal(way(model, {given: x[:0]}), x[:0])
+                        for other in {"a", "b"} - {given}:
+                            wrong = f'model "renamed", version {version}: inputs are "{given}", got "{other}"'
+                            with self.assertRaisesRegex(starling.InvalidRequest, wrong):
+                                way(model, {other: x})
+                        for other in {"y", "z"} - {made}:
+                            with self.assertRaisesRegex(starling.InvalidRequest, f"version {version}: there is no output"):
+                                way(model, {given: x}, outputs=[other])
+                self.assertEqual([port.name for port in client.model("renamed").inputs], [given])
+                self.assertEqual([port.name for port in held.inputs], ["a"])
+
+    def test_the_first_call_after_a_reload_may_be_any(self):
+        """Each with a client of its own, whose first sight of the new version it is."""
+        x = np.ones((2, 4), np.float32)
+        version = 1
+        with self.runtime.connect(role="admin") as admin:
+            for i in range(3):
+                for requests in ("inputs", "outputs", "nothing"):
+                    for by_model in (False, True):
+                        with self.runtime.connect() as client:
+                            held = client.model("seen")
+                            version += 1
+                            name = f"i{version}"
+                            self.bring(admin, "seen", version, name, name + "_made")
+                            way, model = self.ways_of(client)[i], held if by_model else "seen"
+                            options = {"outputs": [name + "_made"]} if requests == "outputs" else {}
+                            given = x[:0] if requests == "nothing" else x
+                            np.testing.assert_array_equal(way(model, {name: given}, **options), 2 * given)
+
+
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
 class Models(unittest.TestCase):
     @classmethod
@@ -315,7 +395,7 @@ class Models(unittest.TestCase):
             adaptable_too=optional(adaptable(1)),
             adaptable_mean={"config.yaml": b"ensemble: {members: [adaptable_fixed, adaptable_too], rule: mean}\n"},
             adaptable_old=optional(adaptable("N", ir=3)),
-            adapted=adaptable("N"),
+            adapted={"1/model.onnx": adaptable("N"), "config.yaml": b"optional_inputs: false\n"},
         )
         models.update((f"named{length}", subtracting(length)) for length in (*LENGTHS, LONGEST + 1))
         models.update((f"measured{length}", measuring(length)) for length in (64, 1000, LONGEST, LONGEST + 1))
@@ -493,7 +573,7 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(starling.InvalidRequest, r'input "w": wants float32 \[3,3\], got float32 \[1,3\]'):
             self.client.infer("adaptable", {"x": x, "w": x})
 
-    def test_initializers_are_constants_without_the_option_and_in_files_that_had_to_list_them(self):
+    def test_initializers_are_constants_where_the_option_says_so_and_in_files_that_had_to_list_them(self):
         x = np.random.default_rng(5).standard_normal((4, 3), np.float32)
         for model in ("adapted", "adaptable_old"):
             self.assertEqual([(p.name, p.batch_axis) for p in self.client.model(model).inputs], [("x", 0)])
@@ -579,6 +659,7 @@ class Models(unittest.TestCase):
 
 
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+@unittest.skipIf(form.NAME == "native", "the runtime's processes do not know the client's form: they are tried with the other one")
 class IsolatedModels(Models):
     """The same, each computed in a process of its own."""
 

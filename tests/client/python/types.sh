@@ -8,7 +8,7 @@ here=$(dirname "$(realpath "$0")")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-python=$(timeout 100 "$here/../../../tools/venv.sh" types "$here/types.txt" 2>"$log") || {
+python=$(timeout 400 "$here/../../../tools/venv.sh" types "$here/types.txt" 2>"$log") || {
         printf '[SKIP] client-python-types: its packages cannot be had: %s\n' "$(tail -n 1 "$log")"
         exit 77
 }

@@ -14,6 +14,9 @@ import unittest
 import numpy as np
 import starling
 
+# A shell starts what goes on in the background with SIGINT ignored, and Python then takes no interrupt: the tests are interrupted.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def counting(rows, columns=4):
     return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
@@ -87,7 +90,7 @@ class RealRuntime:
         """Waits for models to load, but not for a runtime that has ended."""
         while True:
             try:
-                return starling.Client(os.path.join(self.folder, self.name + ".sock"), timeout=1, **options)
+                return starling.Client(os.path.join(self.folder, self.name + ".sock"), timeout=60, **options)
             except starling.NotFound:
                 if self.process.poll() is not None:
                     raise RuntimeError(f"the runtime has ended: {self.said()}") from None
@@ -129,22 +132,27 @@ class WorldCase(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def connect(self, **options):
-        return starling.Client(self.runtime.socket, timeout=10, **options)
+        return starling.Client(self.runtime.socket, timeout=60, **options)
+
+    def signal_when_waiting(self, client, number):
+        """Sends this thread a signal, once a request of its is under way. A timer may be over before it is, where others have the processors."""
+        thread = threading.get_ident()
+        before = client.info().arena_used_bytes
+
+        def send():
+            until = time.monotonic() + 1  # who waits for a place has no memory yet
+            while client.info().arena_used_bytes == before and time.monotonic() < until:
+                time.sleep(0.001)
+            time.sleep(0.1)
+            signal.pthread_kill(thread, number)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        return sending
 
     def interrupt_infer(self, client, **options):
         """A request that Ctrl-C ends, while the runtime does not answer."""
-        thread = threading.get_ident()
-        begun = threading.Event()
-
-        def press():
-            begun.wait()
-            time.sleep(0.1)
-            signal.pthread_kill(thread, signal.SIGINT)
-
-        # Not a Timer: on a busy machine its time may be over before start() returns, and the interrupt ends the test.
-        pressing = threading.Thread(target=press)
-        pressing.start()
         with self.assertRaises(KeyboardInterrupt):
-            begun.set()
+            pressing = self.signal_when_waiting(client, signal.SIGINT)
             client.infer("echo", np.ones((1, 4), np.float32), **options)
         pressing.join()

@@ -178,8 +178,8 @@ Test(algorithm_1, each_operator_of_the_zoo_has_a_row_or_a_reason)
                 "Sigmoid", "Exp", "Split", "Reshape", "NonMaxSuppression", "GatherND", "Relu", "Softmax", "Slice"};
 
         for (uint32_t i = 0; i < sizeof(zoo) / sizeof(*zoo); i++)
-                cr_expect_neq(strcmp(sl_merge_row((uint32_t)sl_op_find(zoo[i]))->becomes, "nobody has said what it becomes"), 0,
-                        "%s", zoo[i]);
+                cr_expect_neq(
+                        strcmp(sl_merge_row((uint32_t)sl_op_find(zoo[i]))->becomes, "there is no rule for it"), 0, "%s", zoo[i]);
         cr_expect_eq(sl_merge_row(SL_OP_ROW_ATTENTION)->dimension, SL_MERGE_BATCH);
 }
 
@@ -220,6 +220,85 @@ Test(algorithm_1, the_majority_of_the_parents_decides)
         cr_expect_eq(rank_of_sum(2), 4);
         cr_expect_eq(rank_of_sum(1), 5);
         cr_expect_eq(rank_of_sum(0), 5);
+}
+
+/* A sum of a convolution and of two that stay apart. */
+Test(algorithm_1, parents_that_stay_apart_have_no_vote)
+{
+        struct sl_merge_report report;
+        struct network nets[2];
+        struct sl_graph *merged;
+
+        for (uint32_t i = 0; i < 2; i++) {
+                struct network *net = &nets[i];
+                uint32_t x, terms[3];
+
+                network_init(net);
+                net->state += i;
+                x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 2, 4, 4));
+                terms[0] = network_conv(net, x, 2, 2, 1, 1, 1);
+                for (uint32_t k = 1; k < 3; k++)
+                        terms[k] = network_node(net, SL_OP_MEAN_VARIANCE_NORM, VALUES(x), 0, NULL);
+                network_output(net, network_node(net, SL_OP_SUM, 3, terms, 0, NULL));
+                network_finish(net);
+        }
+        merged = lanes_merge(nets, 2, NULL, &report);
+        cr_expect_eq(lanes_count(merged, SL_OP_MEAN_VARIANCE_NORM), 4, "they stay apart");
+        const struct sl_tensor *sum = &merged->values[lanes_find(merged, SL_OP_SUM)->outputs[0]].tensor;
+        cr_expect_eq(sum->shape.rank, 4);
+        cr_expect_eq(sum->shape.dims[1], 4);
+        lanes_expect_equal(nets, 2, merged, 2, 1e-5);
+        free_all(nets, 2, merged);
+}
+
+/* A product and a normalization from @axis on, of three axes, and an operation without weights. */
+static struct sl_graph *merge_norm(struct network *nets, int64_t axis, uint64_t n_scales)
+{
+        struct sl_merge_report report;
+
+        for (uint32_t i = 0; i < 2; i++) {
+                struct network *net = &nets[i];
+                uint32_t x, scales, shifts;
+
+                network_init(net);
+                net->state += i * 77;
+                x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 5));
+                x = network_node(net, SL_OP_MATMUL, VALUES(x, network_weights(net, DIMS(5, 6))), 0, NULL);
+                scales = n_scales == 6 ? network_scales(net, DIMS(6)) : network_scales(net, DIMS(4, 6));
+                shifts = n_scales == 6 ? network_weights(net, DIMS(6)) : network_weights(net, DIMS(4, 6));
+                x = network_node(net, SL_OP_LAYER_NORM, VALUES(x, scales, shifts), ATTRS({SL_ATTR_AXIS, 0, {axis}}));
+                network_output(net, network_apply(net, SL_OP_TANH, x));
+                network_finish(net);
+        }
+        return lanes_merge(nets, 2, NULL, &report);
+}
+
+/* Its channels are the axis that it normalizes: the third one. What follows takes it. */
+Test(algorithm_1, a_normalization_of_three_axes_has_its_lanes_in_the_last_one)
+{
+        struct network nets[2];
+        struct sl_graph *merged = merge_norm(nets, -1, 6);
+        const struct sl_tensor *out = &merged->values[lanes_find(merged, SL_OP_TANH)->outputs[0]].tensor;
+
+        cr_expect_eq(lanes_count(merged, SL_OP_GROUP_NORM), 1);
+        cr_expect_eq(out->shape.rank, 3);
+        cr_expect_eq(out->shape.dims[1], 4);
+        cr_expect_eq(out->shape.dims[2], 12);
+        lanes_expect_equal(nets, 2, merged, 3, 1e-5);
+        free_all(nets, 2, merged);
+}
+
+/* Over two axes it is no group normalization: it is merged with its lanes in front. */
+Test(algorithm_1, what_cannot_have_the_form_that_it_asks_for_takes_batch)
+{
+        struct network nets[2];
+        struct sl_graph *merged = merge_norm(nets, 1, 24);
+
+        cr_expect_eq(lanes_count(merged, SL_OP_GROUP_NORM), 0);
+        cr_expect_eq(lanes_count(merged, SL_OP_LAYER_NORM), 1);
+        cr_expect_eq(merged->values[lanes_find(merged, SL_OP_TANH)->outputs[0]].tensor.shape.rank, 4);
+        lanes_expect_equal(nets, 2, merged, 3, 1e-5);
+        free_all(nets, 2, merged);
 }
 
 Test(algorithm_1, ties_and_operators_without_parents_take_batch)
@@ -273,6 +352,74 @@ Test(algorithm_1, lanes_never_interleave)
         cr_expect_eq(lanes_count(merged, SL_OP_TRANSPOSE), 0);
         lanes_expect_equal(nets, 3, merged, 2, 1e-5);
         free_all(nets, 3, merged);
+}
+
+/* A node that computes along @axis of four: of @kind 0 to 11. */
+static uint32_t build_along(struct network *net, uint32_t x, uint32_t kind, int64_t axis)
+{
+        static const int64_t perms[][4] = {{0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1}};
+        const int64_t *perm = perms[kind % 5];
+        int64_t pads[8] = {0};
+
+        pads[axis] = 1;
+        pads[4 + axis] = 2;
+        switch (kind) {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+        case 4:
+                return network_node(
+                        net, SL_OP_TRANSPOSE, VALUES(x), ATTRS({SL_ATTR_PERM, 4, {perm[0], perm[1], perm[2], perm[3]}}));
+        case 5:
+                return network_node(net, SL_OP_PAD, VALUES(x),
+                        ATTRS({SL_ATTR_PADS, 8, {pads[0], pads[1], pads[2], pads[3], pads[4], pads[5], pads[6], pads[7]}}));
+        case 6:
+        case 7:
+                return network_node(
+                        net, SL_OP_REDUCE_MEAN, VALUES(x), ATTRS({SL_ATTR_AXES, 1, {axis}}, {SL_ATTR_KEEPDIMS, 0, {kind == 6}}));
+        case 8:
+                return network_node(net, SL_OP_SOFTMAX, VALUES(x), ATTRS({SL_ATTR_AXIS, 0, {axis}}));
+        case 9:
+                return network_node(net, SL_OP_SLICE, VALUES(x),
+                        ATTRS({SL_ATTR_STARTS, 1, {1}}, {SL_ATTR_ENDS, 1, {3}}, {SL_ATTR_AXES, 1, {axis}},
+                                {SL_ATTR_STEPS, 1, {1}}));
+        case 10:
+                return network_node(net, SL_OP_UNSQUEEZE, VALUES(x), ATTRS({SL_ATTR_AXES, 1, {axis}}));
+        case 11:
+                return network_node(net, SL_OP_CONCAT, VALUES(x, x), ATTRS({SL_ATTR_AXIS, 0, {axis}}));
+        default:
+                return 0;
+        }
+}
+
+/* Behind a convolution lanes are in the channels, behind a product in front: either way the node is one, and computes the same. */
+Test(algorithm_1, nodes_along_any_axis_compute_the_same_wherever_lanes_are)
+{
+        for (uint32_t at = 0; at < 12 * 3 * 2; at++) {
+                uint32_t kind = at / 6, by_product = at % 2;
+                int64_t axis = 1 + at / 2 % 3;
+                struct sl_merge_report report;
+                struct network nets[2];
+                struct sl_graph *merged;
+
+                for (uint32_t i = 0; i < 2; i++) {
+                        struct network *net = &nets[i];
+                        uint32_t x;
+
+                        network_init(net);
+                        net->state += i * 77;
+                        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 3, 4, 5));
+                        x = by_product ? network_node(net, SL_OP_MATMUL, VALUES(x, network_weights(net, DIMS(5, 5))), 0, NULL)
+                                       : network_conv(net, x, 3, 3, 1, 1, 1);
+                        network_output(net, build_along(net, x, kind, axis));
+                        network_finish(net);
+                }
+                merged = lanes_merge(nets, 2, NULL, &report);
+                cr_expect_eq(report.n_merged, 2, "kind %u, axis %d, %s", kind, (int)axis, by_product ? "product" : "convolution");
+                lanes_expect_equal(nets, 2, merged, 2, 1e-5);
+                free_all(nets, 2, merged);
+        }
 }
 
 /* Of the second network each node of the chain is what the first one's next node is: what is common lies askew. */

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "lanes.h"
 #include "merge/prices.h"
+#include "op.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -117,6 +118,59 @@ static struct sl_merge_report merge_by(struct network *nets, struct tariff *tari
         lanes_expect_equal(nets, LANES, merged, 2, 1e-5);
         sl_graph_free(merged);
         return report;
+}
+
+/* By the graph itself: what its nodes cost at that batch, one by one; what only looks at a value otherwise costs nothing. */
+static double seconds_of_nodes(const struct sl_graph *graph, const struct sl_merge_costs *costs)
+{
+        struct sl_graph *sized;
+        double sum = 0;
+
+        cr_assert_eq(sl_graph_specialise(graph, costs->batch, &sized, NULL), 0);
+        for (uint32_t i = 0; i < sized->n_nodes; i++) {
+                struct sl_node_desc desc;
+                uint64_t constants = 0;
+
+                if (sized->nodes[i].dead || (sl_op_traits(sized->nodes[i].op) & SL_OP_VIEW))
+                        continue;
+                cr_assert_eq(sl_graph_describe(sized, i, &desc), 0);
+                for (uint32_t k = 0; k < sized->nodes[i].n_inputs; k++)
+                        constants |= (uint64_t)sl_graph_is_constant(sized, sized->nodes[i].inputs[k]) << k;
+                sum += costs->seconds(costs->context, &desc, constants);
+        }
+        sl_graph_free(sized);
+        return sum;
+}
+
+/* A value that is turned once is there in both forms; lanes that leave, and those that other nodes read, are parted once. */
+Test(assign, the_merged_graph_costs_what_its_assignment_was_said_to_cost)
+{
+        uint32_t n_merged = 0;
+        struct bench b;
+
+        bench_init(&b);
+        for (uint64_t seed = 0; seed < 120; seed++) {
+                struct tariff tariff = {.seed = seed * 7919};
+                const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 2};
+                struct sl_merge_report report;
+                struct sl_graph *merged;
+
+                /* Of each kind of network: reorders that cost next to nothing, much, and as they come. */
+                for (uint32_t op = 0; op < 3 && seed % 3; op++)
+                        tariff.of_op[(uint32_t[]){SL_OP_CONCAT, SL_OP_SPLIT, SL_OP_TRANSPOSE}[op]] =
+                                (double)(seed % 3 == 1 ? 1 + op : 60 + 7 * op) * 1e-6;
+                cr_assert_eq(sl_graph_new(&merged), 0);
+                if (sl_merge(b.graphs, LANES, &(struct sl_merge_options){.costs = &costs}, merged, &report, NULL) == 1) {
+                        double made = seconds_of_nodes(merged, &costs);
+
+                        cr_expect_float_eq(
+                                made / report.seconds, 1, 1e-6, "seed %d: %g, said to be %g", (int)seed, made, report.seconds);
+                        n_merged++;
+                }
+                sl_graph_free(merged);
+        }
+        cr_expect_gt(n_merged, 20);
+        bench_deinit(&b);
 }
 
 Test(assign, where_reorders_are_dear_nothing_is_merged)

@@ -65,6 +65,8 @@ static void check_with(const char *const *lines, size_t n_lines, uint32_t algori
         for (size_t i = 0; i < n_lines; i++) {
                 char line[256];
 
+                if (!case_is_for_this_set(i))
+                        continue;
                 snprintf(line, sizeof(line), "%s %s packed algorithm=%u", lines[i], layouts, algorithm);
                 case_check(line);
         }
@@ -568,4 +570,26 @@ Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
         expect_same_bits("Conv %dx20x9x9 40x20x3x3 40 pads=1,1,1,1 strides=2,2", SL_ALGORITHM_WINOGRAD_2);
         expect_same_bits("Conv %dx20x9x9 40x20x1x7 40 pads=0,3,0,3", SL_ALGORITHM_WINOGRAD_4);
         expect_same_bits("Conv %dx20x9x9 40x20x5x5 40 pads=2,2,2,2 +relu", SL_ALGORITHM_WINOGRAD_4);
+}
+
+/* Offsets of both signs lead a part of the taps beside the image. */
+static const char *const displaced[] = {
+        "DeformConv 1x3x6x5 4x3x3x3 1x18x6x5 pads=1,1,1,1 wide:2",
+        "DeformConv 2x3x6x5 7x3x3x3 2x18x6x5 7 2x9x6x5 pads=1,1,1,1 wide:2",
+        "DeformConv 1x4x9x9 6x2x3x3 1x36x4x4 6 group=2 offset_group=2 strides=2,2",
+        "DeformConv 1x4x11x10 4x4x2x3 1x24x10x8 _ 1x12x10x8 offset_group=2 wide:3",
+        "DeformConv 1x4x8x9 5x4x1x1 1x8x8x9 offset_group=4 wide:4",
+        "DeformConv 1x2x9x9 1x2x3x3 1x18x5x5 dilations=2,2",
+        "DeformConv 1x1x1x1 1x1x1x1 1x2x1x1",
+        "DeformConv 1x33x8x8 9x33x3x3 1x18x8x8 9 pads=1,1,1,1",
+};
+
+Test(cpu_convolutions, displaced_taps_are_interpolated_as_the_reference_does)
+{
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(displaced) / sizeof(displaced[0]); i++) {
+                cr_expect_eq(case_is_taken(displaced[i]), sl_cpu_has_avx2(), "%s", displaced[i]);
+                if (case_is_taken(displaced[i]))
+                        case_check(displaced[i]);
+        }
 }

@@ -187,6 +187,12 @@ static const char *const functions[] = {
         "Clip 3x57 min=-0.5 max=0.25",
         "Clip 3x57 min=0",
         "Clip 3x57 max=0.5",
+        "Clip 3x57:int64 min=-3 wide:9",
+        "Clip 3x57:int64 max=3 wide:9",
+        "Clip 3x57:int64 min=4 max=-4 wide:9",
+        "Clip 3x57:int32 min=-3 max=3 wide:9",
+        "Clip 3x57:int8 max=3 wide:9",
+        "Clip 3x57:uint8 min=3 max=90",
         "Cast 3x57 to=1",
         "Cast 3x57 to=10",
         "Cast 3x57 to=10 wide:90000",
@@ -236,6 +242,32 @@ static const char *const functions[] = {
 Test(cpu_elements, a_function_gives_what_the_reference_gives)
 {
         case_check_all(functions, sizeof(functions) / sizeof(functions[0]));
+}
+
+static const char *const functions_of_any[] = {"Relu", "LeakyRelu", "HardSigmoid", "HardSwish", "Clip", "Neg", "Abs", "Floor",
+        "Ceil", "Round", "Sign", "Sqrt", "Reciprocal", "Exp", "Sigmoid", "Softsign", "ThresholdedRelu", "Tanh", "Erf", "Sin", "Cos",
+        "Log", "Elu", "Gelu", "BitwiseNot", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Selu",
+        "Celu", "Mish", "Shrink"};
+
+/* More than one piece of 16 bits; float64 to its last places. */
+Test(cpu_elements, a_function_of_any_type_gives_what_the_reference_gives)
+{
+        static const char *const forms[] = {"%s 3x577:float64 close:4e-16", "%s 3x577:float64 close:4e-16 wide:700",
+                "%s 3x577:float16 close:1e-3", "%s 3x577:bfloat16", "%s 3x57 loose:1e-6", "%s 3x57 loose:1e-6 wide:5",
+                "%s 3x57:int64 wide:300", "%s 3x57:int32 wide:300", "%s 3x57:int8 wide:30", "%s 3x57:uint8"};
+        uint64_t n_taken = 0;
+        char line[128];
+
+        sl_cpu_use_one_thread();
+        for (size_t f = 0; f < sizeof(functions_of_any) / sizeof(functions_of_any[0]); f++)
+                for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++) {
+                        snprintf(line, sizeof(line), forms[k], functions_of_any[f]);
+                        if (case_is_taken(line)) {
+                                case_check(line);
+                                n_taken++;
+                        }
+                }
+        cr_expect_geq(n_taken, 200);
 }
 
 static const char *const pairs[] = {
@@ -290,11 +322,90 @@ static const char *const pairs[] = {
         "And 3x57:bool 57:bool",
         "Or 3x57:bool 3x1:bool",
         "Xor 3x57:bool 3x1:bool",
+        "Equal 3x57:bool 57:bool",
+        "Add 300x4 300x1",
+        "Add 300x4 4",
+        "Sub 4 300x4",
+        "Less 5x300x3 300x1",
+        "Max 2x300x4 300x1 4 2x1x4",
+        "Max 9x4:bfloat16 9x1:bfloat16 4:bfloat16",
+        "Mean 30x4:float64 30x1:float64 4:float64 close:1e-14",
+        "Sum 30x4:float16 30x1:float16 close:1e-3",
+        "PRelu 30x4:float64 4:float64 close:1e-14",
+        "PRelu 30x4:float16 4:float16 close:1e-3",
         "Where 3x57:bool 3x57 3x57",
+        "Where 300x4:bool 300x4 300x1",
+        "Where 300x1:bool 300x4:int64 4:int64",
+        "Where 4:bool 300x4:float16 300x1:float16",
         "Where 57:bool 3x57 scalar",
         "Where 3x1:bool 57:int64 3x57:int64",
         "Where 2x3x4x5:bool 2x3x4x5 1x3x1x1 nhwc",
 };
+
+/* Of every operator on two elements, and every type that it has a row for: numbers of both signs, 0 and limits among them. */
+Test(cpu_elements, a_pair_of_operands_of_any_type_gives_what_the_reference_gives)
+{
+        static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Mod", "Pow", "BitwiseAnd", "BitwiseOr",
+                "BitwiseXor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+        static const char *const types[] = {"int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "float64",
+                "float32", "float16", "bfloat16"};
+        static const char *const shapes[][2] = {{"3x57", "3x57"}, {"40x3", "3"}, {"3x1", "3x57"}, {"40x70", "40x1"}, {"9", "1"}};
+        uint64_t n_taken = 0;
+
+        sl_cpu_use_one_thread();
+        for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
+                for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
+                        for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
+                                bool is_float = t >= 8;
+                                char line[128];
+
+                                snprintf(line, sizeof(line), "%s %s:%s %s:%s%s%s", ops[o], shapes[s][0], types[t], shapes[s][1],
+                                        types[t], o == 7 ? " fmod=1" : "", is_float ? " close:1e-3 wide:4" : " wide:9");
+                                if (!case_is_taken(line))
+                                        continue;
+                                case_check(line);
+                                n_taken++;
+                        }
+        cr_expect_geq(n_taken, 800);
+}
+
+/* Numbers of which a quotient in double would round up to the next integer, and those that double does not hold. */
+Test(cpu_elements, a_quotient_of_integers_is_exact_whatever_its_operands_are)
+{
+        static const int64_t of_64[] = {0, 1, -1, 2, -2, 3, 7, INT64_MAX, INT64_MIN, INT64_MIN + 1, (1LL << 50) - 1, 1LL << 50,
+                -(1LL << 50), -(1LL << 50) - 1, (1LL << 51) + 1, (1LL << 53) - 1, 999999999999999LL, -999999999999998LL, 33554431,
+                33554433};
+        static const int32_t of_32[] = {
+                0, 1, -1, 2, -2, 3, 7, INT32_MAX, INT32_MIN, INT32_MIN + 1, INT32_MAX - 1, 46341, -46341, 65535, -65537};
+        static const char *const forms[] = {"Div %zux%zu:%s 1x%zu:%s", "Mod %zux%zu:%s 1x%zu:%s", "Mod %zux%zu:%s 1x%zu:%s fmod=1"};
+        const size_t counts[] = {sizeof(of_64) / sizeof(of_64[0]), sizeof(of_32) / sizeof(of_32[0])};
+
+        sl_cpu_use_one_thread();
+        for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++)
+                for (size_t narrow = 0; narrow < 2; narrow++) {
+                        const char *type = narrow ? "int32" : "int64";
+                        size_t n = counts[narrow], bytes = narrow ? sizeof(int32_t) : sizeof(int64_t);
+                        const char *values = narrow ? (const char *)of_32 : (const char *)of_64;
+                        const struct sl_backend *const backends[] = {&sl_backend_cpu, &sl_backend_ref};
+                        struct test_kernel kernels[2];
+                        struct test_case test;
+                        char line[96];
+
+                        snprintf(line, sizeof(line), forms[f], n, n, type, n, type);
+                        case_parse(line, &test);
+                        for (size_t k = 0; k < 2; k++) {
+                                cr_assert(test_kernel_init(&kernels[k], backends[k], &test), "%s", line);
+                                for (size_t i = 0; i < n * n; i++)
+                                        memcpy((char *)kernels[k].tensors.inputs[0] + i * bytes, values + i / n * bytes, bytes);
+                                memcpy(kernels[k].tensors.inputs[1], values, n * bytes);
+                                cr_assert_eq(test_kernel_launch(&kernels[k]), 0);
+                        }
+                        cr_expect_eq(
+                                memcmp(kernels[0].tensors.outputs[0], kernels[1].tensors.outputs[0], n * n * bytes), 0, "%s", line);
+                        for (size_t k = 0; k < 2; k++)
+                                test_kernel_deinit(&kernels[k]);
+                }
+}
 
 Test(cpu_elements, a_pair_of_operands_broadcasts_as_the_reference_does)
 {

@@ -9,6 +9,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define TREES    37
@@ -21,7 +22,7 @@
 /* Full trees, each in the order of a heap, over columns of both sides. */
 struct tables {
         int32_t columns[2 * FEATURES], nodes[2 * NODES], roots[TREES], targets[TREES];
-        float weights[NODES], x[ROWS * FEATURES];
+        float weights[NODES], splits[NODES], x[ROWS * FEATURES];
 };
 
 static uint32_t next(uint32_t *seed)
@@ -44,6 +45,7 @@ static void fill(struct tables *t)
                 bool leaf = within >= OF_TREE / 2 || i == NODES - 1;
                 float split = (float)(next(&seed) % 1000) / 500 - 1;
 
+                t->splits[i] = split;
                 t->nodes[2 * i] = leaf ? SL_TREE_NEVER_32 : sl_tree_key_32(split, false);
                 t->nodes[2 * i + 1] = leaf ? 0 : (int32_t)(next(&seed) % (2 * FEATURES) | (uint32_t)(within + 1) << 4);
                 t->weights[i] = (float)(next(&seed) % 1000) / 7;
@@ -54,7 +56,7 @@ static void fill(struct tables *t)
         }
 }
 
-static struct sl_node_desc node_of(int64_t rows)
+static struct sl_node_desc node_of(int64_t rows, enum sl_tree_sum sum)
 {
         struct sl_node_desc node = {.op = SL_OP_TREES, .n_inputs = 6, .n_outputs = 1};
         struct sl_error error;
@@ -68,32 +70,39 @@ static struct sl_node_desc node_of(int64_t rows)
         sl_attrs_set_int(&node.attrs, SL_ATTR_COLUMN_BITS, 4);
         sl_attrs_set_int(&node.attrs, SL_ATTR_LENGTH, 2);
         sl_attrs_set_int(&node.attrs, SL_ATTR_VISITS, TREES * (DEPTH + 1));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_MODE, sum);
         cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
         return node;
 }
 
-static int compile(const struct tables *t, const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
+static int compile(
+        const struct sl_backend *backend, const struct tables *t, const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
 {
         const void *constants[] = {NULL, t->columns, t->nodes, t->roots, t->targets, t->weights};
         struct sl_error error;
 
-        return sl_backend_cpu.runner->compile(
-                NULL, &(struct sl_kernel_source){.node = node, .constants = constants}, ret_kernel, &error);
+        return backend->runner->compile(NULL, &(struct sl_kernel_source){.node = node, .constants = constants}, ret_kernel, &error);
+}
+
+static void predict_on(
+        const struct sl_backend *backend, enum sl_tree_sum sum, const struct tables *t, int64_t rows, const float *x, float *out)
+{
+        const void *inputs[] = {x, t->columns, t->nodes, t->roots, t->targets, t->weights};
+        struct sl_node_desc node = node_of(rows, sum);
+        struct sl_kernel *kernel;
+
+        cr_assert_eq(compile(backend, t, &node, &kernel), 0);
+        struct sl_binding binding = {.inputs = inputs,
+                .outputs = (void *[]){out},
+                .scratch = aligned_alloc(64, (backend->runner->scratch_bytes(kernel) + 63) / 64 * 64)};
+        cr_assert_eq(backend->runner->launch(kernel, &binding), 0);
+        free(binding.scratch);
+        backend->runner->kernel_free(kernel);
 }
 
 static void predict(const struct tables *t, int64_t rows, const float *x, float *out)
 {
-        const void *inputs[] = {x, t->columns, t->nodes, t->roots, t->targets, t->weights};
-        struct sl_node_desc node = node_of(rows);
-        struct sl_kernel *kernel;
-
-        cr_assert_eq(compile(t, &node, &kernel), 0);
-        struct sl_binding binding = {.inputs = inputs,
-                .outputs = (void *[]){out},
-                .scratch = aligned_alloc(64, (sl_backend_cpu.runner->scratch_bytes(kernel) + 63) / 64 * 64)};
-        cr_assert_eq(sl_backend_cpu.runner->launch(kernel, &binding), 0);
-        free(binding.scratch);
-        sl_backend_cpu.runner->kernel_free(kernel);
+        predict_on(&sl_backend_cpu, SL_TREE_SUM, t, rows, x, out);
 }
 
 Test(trees, a_row_has_the_same_bits_among_any_others)
@@ -108,6 +117,82 @@ Test(trees, a_row_has_the_same_bits_among_any_others)
                         predict(t, n, t->x + first * FEATURES, some);
                         cr_assert_arr_eq(some, all + 2 * first, (size_t)(2 * n) * sizeof(float));
                 }
+        free(t);
+}
+
+/* By the numbers themselves: a NaN is larger than all, or in a column of the other side smaller. */
+static int leaf_of(const struct tables *t, const float *x, int at)
+{
+        while (t->nodes[2 * at] != SL_TREE_NEVER_32) {
+                int32_t word = t->nodes[2 * at + 1], column = word & 15;
+                float value = x[column / 2];
+
+                at += (word >> 4) + (isnan(value) ? column & 1 : value <= t->splits[at]);
+        }
+        return at;
+}
+
+static const float edges[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 0x1p-149f, -0x1p-149f, 0x1p-130f};
+#define N_EDGES (sizeof(edges) / sizeof(edges[0]))
+
+/* Of all leaves that a row comes to; the least and the most leave a NaN out, and are 0 of nothing else. */
+static double wanted_of(const struct tables *t, const float *x, int target, enum sl_tree_sum how)
+{
+        double sum = how == SL_TREE_MIN ? INFINITY : how == SL_TREE_MAX ? -INFINITY : 0;
+        bool any = how < SL_TREE_MIN;
+
+        for (int i = target; i < TREES; i += 2) {
+                double weight = (double)t->weights[leaf_of(t, x, t->roots[i])];
+
+                if (how < SL_TREE_MIN)
+                        sum += weight;
+                else if (!isnan(weight) && (how == SL_TREE_MIN ? weight <= sum : weight >= sum))
+                        sum = weight;
+                any = any || !isnan(weight);
+        }
+        return !any ? 0 : how == SL_TREE_AVERAGE ? sum / TREES : sum;
+}
+
+static void expect_sums(const struct sl_backend *backend, const struct tables *t, enum sl_tree_sum how)
+{
+        float got[2 * ROWS];
+
+        predict_on(backend, how, t, ROWS, t->x, got);
+        for (int i = 0; i < 2 * ROWS; i++) {
+                double wanted = wanted_of(t, t->x + i / 2 * FEATURES, i % 2, how), difference = (double)got[i] - wanted;
+                bool same = isnan(wanted) ? isnan(got[i]) : isinf(wanted) ? (double)got[i] == wanted : fabs(difference) <= 1e-2;
+
+                cr_expect(same, "%s, sum %d, row %d: %g, expected %g", backend->name, (int)how, i / 2, (double)got[i], wanted);
+        }
+}
+
+/* Some splits are 0 and some infinite, and one value of three is at an edge; then some leaves are, too, and then all are NaN. */
+Test(trees, numbers_at_the_edges_of_float_go_where_their_order_says)
+{
+        static const float splits[] = {0.0f, -0.0f, INFINITY, -INFINITY, 0x1p-149f};
+        struct tables *t = malloc(sizeof(*t));
+        uint32_t seed = 7;
+
+        fill(t);
+        for (int i = 0; i < ROWS * FEATURES; i++)
+                if (next(&seed) % 3 == 0)
+                        t->x[i] = edges[next(&seed) % N_EDGES];
+        for (int i = 0; i < NODES; i++)
+                if (t->nodes[2 * i] != SL_TREE_NEVER_32 && next(&seed) % 4 == 0) {
+                        t->splits[i] = splits[next(&seed) % (sizeof(splits) / sizeof(splits[0]))];
+                        t->nodes[2 * i] = sl_tree_key_32(t->splits[i], false);
+                }
+        for (int share = 0; share < 3; share++) {
+                static const uint32_t one_in[] = {0, 60, 1};
+
+                for (int i = 0; i < NODES && share; i++)
+                        if (next(&seed) % one_in[share] == 0)
+                                t->weights[i] = share == 1 ? edges[next(&seed) % N_EDGES] : NAN;
+                for (enum sl_tree_sum how = SL_TREE_SUM; how <= SL_TREE_MAX; how++) {
+                        expect_sums(&sl_backend_cpu, t, how);
+                        expect_sums(&sl_backend_ref, t, how);
+                }
+        }
         free(t);
 }
 
@@ -139,15 +224,15 @@ Test(trees, walks_end_at_the_same_leaves_whoever_walks)
 
 static void expect_outside(struct tables *t, int32_t *place, int32_t value)
 {
-        struct sl_node_desc node = node_of(3);
+        struct sl_node_desc node = node_of(3, SL_TREE_SUM);
         struct sl_kernel *kernel = NULL;
         int32_t before = *place;
 
         *place = value;
-        cr_expect_eq(compile(t, &node, &kernel), -ERANGE);
+        cr_expect_eq(compile(&sl_backend_cpu, t, &node, &kernel), -ERANGE);
         cr_expect_null(kernel);
         *place = before;
-        cr_assert_eq(compile(t, &node, &kernel), 0);
+        cr_assert_eq(compile(&sl_backend_cpu, t, &node, &kernel), 0);
         sl_backend_cpu.runner->kernel_free(kernel);
 }
 

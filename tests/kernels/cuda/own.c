@@ -19,7 +19,11 @@
 #include <string.h>
 
 #define ROUNDS       12000 /* at most, for each operator */
-#define ENOUGH       60    /* that were computed */
+#if defined(__SANITIZE_ADDRESS__)
+#define ENOUGH 15 /* that were computed: what a kernel touches depends on few of a node's features; values are release's */
+#else
+#define ENOUGH 60
+#endif
 #define TENSOR_BYTES 2048
 #define LARGE        37 /* more than a warp, a tile, several vectors */
 #define LARGE_BYTES  (1 << 16)
@@ -272,7 +276,9 @@ static void expect_agreement(struct random *random, const struct sl_node_desc *n
         }
         run_on_ref(&want);
         run_own(&got);
-        cr_assert_eq(got.result, want.result, "%s: %d, %d is right", sl_op_name(node->op), got.result, want.result);
+        /* Of an output without elements nothing is launched that could find an index out of range; ref looks at each. */
+        if (sl_shape_elements(&node->outputs[0].shape) > 0)
+                cr_assert_eq(got.result, want.result, "%s: %d, %d is right", sl_op_name(node->op), got.result, want.result);
         for (uint32_t i = 0; i < node->n_outputs && !want.result; i++) {
                 struct data plain = allocate(random, &node->outputs[i]);
 
@@ -328,7 +334,9 @@ static void check_at_random(int64_t large, int enough)
         for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
                 int computed = 0;
 
-                only_finite = op == SL_OP_ROW_ATTENTION; /* a weight that is 0 as a half makes what is infinite none */
+                /* A weight that is 0, as a half at least, makes what is infinite none; a Resize leaves out what has such a weight.
+                 */
+                only_finite = op == SL_OP_ROW_ATTENTION || op == SL_OP_RESIZE;
                 for (int i = 0; i < ROUNDS && computed < enough && sl_own_runs(op); i++) {
                         struct sl_node_desc node = random_node(&random, op);
 

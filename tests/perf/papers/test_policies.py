@@ -54,12 +54,12 @@ class Simulated(unittest.TestCase):
             for network in networks.E2BIRD:
                 self.assertGreater(bench(gpu).run(network, 1, "qos", 200, 50)["rates"]["starling"], 0)
 
-    def test_starling_is_not_behind_the_better_of_the_two_at_half_of_the_capacity(self):
+    def test_starling_is_behind_none_at_nine_tenths_of_the_capacity(self):
         for network in networks.E2BIRD:
             capacity = bench().run(network, 1, "1:1")["capacity"]
-            run = bench().run(network, 1, f"{capacity / 2:.3f}:4000")["policies"]
+            run = bench().run(network, 1, f"{0.9 * capacity:.3f}:4000")["policies"]
             p99 = {name: policy["phases"][0]["p99_ms"] for name, policy in run.items()}
-            self.assertLessEqual(p99["starling"], min(p99["n_ebird"], p99["e_ebird"]), network.name)
+            self.assertLessEqual(p99["starling"], min(p99.values()), network.name)
 
     def test_bad_arguments_end_in_one_line(self):
         good = [COSTS, "ResNet152", "0.05", "0", "1"]

@@ -7,6 +7,7 @@ import unittest
 
 import derive
 import devices
+import lets
 import networks
 
 
@@ -44,6 +45,34 @@ class Formula(unittest.TestCase):
         found = derive.fit(terms, [sum(a * b for a, b in zip(row, (0.5, 2, 3))) for row in terms])
         for got, was in zip(found, (0.5, 2, 3)):
             self.assertAlmostEqual(got, was, 9)
+
+
+class Lets(unittest.TestCase):
+    def test_a_batch_of_32_on_the_whole_gpu_takes_half_of_the_published_objective(self):
+        for network in networks.GPULETS:
+            self.assertAlmostEqual(lets.turing_latencies(network, 1)[-1], devices.GPULETS_OBJECTIVES_MS[network.name] / 2000, 9)
+
+    def test_more_samples_take_no_less_and_more_units_no_more(self):
+        for network in networks.GPULETS:
+            for make in (
+                lambda share, n=network: lets.turing_latencies(n, share),
+                lambda share, n=network: [lets.host_latency(n, b, 8 * share) for b in lets.BATCHES],
+            ):
+                rows = [make(eighths / 8) for eighths in range(1, 9)]
+                for row in rows:
+                    self.assertEqual(row, sorted(row))
+                for batch in zip(*rows):
+                    self.assertEqual(list(batch), sorted(batch, reverse=True))
+
+    def test_a_sample_never_gets_dearer_in_a_larger_batch_on_a_whole_gpu(self):
+        for network in networks.GPULETS:
+            each = [seconds / batch for seconds, batch in zip(lets.turing_latencies(network, 1), devices.GPULETS_BATCHES)]
+            self.assertTrue(all(a >= b * (1 - 1e-9) for a, b in zip(each, each[1:])), (network.name, each))
+
+    def test_each_table_says_what_is_published_derived_and_assumed(self):
+        for name, text in lets.tables(derive.formulas()[devices.H100][0]).items():
+            for word in ("Published:", "Assumed:"):
+                self.assertIn(word, text, name)
 
 
 class Skeleton(unittest.TestCase):

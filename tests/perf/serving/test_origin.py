@@ -19,9 +19,9 @@ class Origin(unittest.TestCase):
         self.assertEqual(processor_name(processor_fields("BogoMIPS : 50.00\nmodel :\n")), "unknown")
         self.assertEqual(processor_fields(""), {"cpu": "unknown", "family": None, "model": None})
 
-    def test_a_result_begins_with_date_command_processor_and_kernel(self):
+    def test_a_result_begins_with_date_commit_command_processor_and_kernel(self):
         found = origin("perf/none.sh")
-        self.assertEqual(list(found), ["date", "command", "processor", "kernel"])
+        self.assertEqual(list(found), ["date", "commit", "command", "processor", "kernel"])
         self.assertEqual(found["command"].split()[0], "perf/none.sh")
         self.assertEqual(found["command"].split()[1:], " ".join(sys.argv[1:]).split())
         self.assertTrue(found["date"].endswith("+00:00"))

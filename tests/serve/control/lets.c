@@ -2,6 +2,7 @@
 #include "lets.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 
 static cpu_set_t cores(int first, int last)
 {
@@ -43,6 +44,59 @@ Test(lets, each_worker_has_a_core_for_itself_as_long_as_there_are_enough)
         sl_lets_free(lets);
 }
 
+/* Two cores that this process has. */
+static bool find_two(int ret_cores[2])
+{
+        cpu_set_t mine;
+        int n = 0;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(mine), &mine), 0);
+        for (int core = 0; core < CPU_SETSIZE && n < 2; core++)
+                if (CPU_ISSET(core, &mine))
+                        ret_cores[n++] = core;
+        return n == 2;
+}
+
+static bool are(cpu_set_t a, cpu_set_t b)
+{
+        return CPU_EQUAL(&a, &b);
+}
+
+Test(lets, what_starts_in_the_background_starts_where_no_dispatcher_runs)
+{
+        int two[2];
+
+        if (!find_two(two))
+                cr_skip_test("there is one core");
+        cpu_set_t first = cores(two[0], two[0]), second = cores(two[1], two[1]), both;
+        CPU_OR(&both, &first, &second);
+        struct sl_lets *lets = make(both, first, 1);
+
+        cr_expect(are(sl_lets_start_cores(lets, &both, true), second));
+        cr_expect(are(sl_lets_start_cores(lets, &first, true), second), "also what is to run beside it later");
+        cr_expect(are(sl_lets_start_cores(lets, &second, true), second));
+        cr_expect(are(sl_lets_start_cores(lets, NULL, true), second));
+        cr_expect(are(sl_lets_start_cores(lets, &anywhere, true), anywhere), "it could not go back to where it may run");
+        cr_expect(are(sl_lets_start_cores(lets, &both, false), both));
+        cr_expect(are(sl_lets_start_cores(lets, NULL, false), anywhere));
+        sl_lets_free(lets);
+}
+
+Test(lets, what_starts_where_all_cores_have_a_dispatcher_starts_where_it_will_run)
+{
+        int two[2];
+
+        if (!find_two(two))
+                cr_skip_test("there is one core");
+        cpu_set_t first = cores(two[0], two[0]);
+        struct sl_lets *lets = make(first, first, 1), *unbound = make(first, anywhere, 1);
+
+        cr_expect(are(sl_lets_start_cores(lets, &first, true), first));
+        cr_expect(are(sl_lets_start_cores(unbound, &first, true), first));
+        sl_lets_free(lets);
+        sl_lets_free(unbound);
+}
+
 /* Those on one part of a GPU share it, and take no core from anybody. */
 Test(lets, a_worker_on_a_gpu_has_no_core)
 {
@@ -77,6 +131,25 @@ Test(lets, all_share_the_worker_cores_where_there_are_too_few)
         cr_expect_eq(let->turns.at_once, 2);
         cr_expect_eq(sl_lets_assign(lets, &anywhere, NULL, 0), let);
         cr_expect_eq(let->n_assigned, 2);
+        sl_lets_free(lets);
+}
+
+/* A model whose workers nobody has counted takes no core that is another's. */
+Test(lets, a_model_may_have_the_cores_that_no_other_worker_is_expected_on)
+{
+        struct sl_lets *few = make(cores(0, 1), cores(0, 0), 1), *lets = make(cores(0, 7), cores(0, 0), 3);
+
+        cr_expect_eq(sl_lets_each(few), 2, "they share both, as each would have but one");
+        sl_lets_expect_further(few, 1);
+        cr_expect_not(is_core(sl_lets_assign(few, &anywhere, NULL, 0), 1));
+        cr_expect_eq(sl_lets_each(lets), 5);
+        sl_lets_expect_further(lets, 4);
+        for (int core = 1; core <= 7; core++)
+                cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), core));
+        cr_expect_eq(sl_lets_each(lets), 8, "no core is left");
+        sl_lets_expect_further(lets, 5);
+        cr_expect_eq(CPU_COUNT(&sl_lets_assign(lets, &anywhere, NULL, 0)->cpus), 8);
+        sl_lets_free(few);
         sl_lets_free(lets);
 }
 

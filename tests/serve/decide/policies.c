@@ -451,56 +451,8 @@ Test(policies, starling_takes_fewer_workers_and_larger_batches_where_they_slow_e
         add_worker(&t, 32);
         wait_singles(&t, 2, 0);
         expect(&t, decide(&t, 0), 2, (const uint32_t[][2]){{0, 1}, {1, 1}});
-        t.view.corun = 2;
-        expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{0, 2}});
-        t.view.corun = 1;
         t.view.at_once = 1;
         expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{0, 2}});
-        table_deinit(&t);
-}
-
-/* Of 1 ms for a sample and 4 for launches, one has the device for a fifth of its time, four for a half. */
-Test(policies, starling_starts_as_many_as_fill_the_device)
-{
-        struct table t;
-
-        table_init(&t, SL_POLICY_starling);
-        learn(&t, 1, 4);
-        t.view.launch_ns = 4 * MS;
-        for (uint32_t i = 0; i < 8; i++)
-                add_worker(&t, 32);
-        wait_singles(&t, 1, 0);
-        expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{0, 1}});
-        wait_singles(&t, 2, 0);
-        expect(&t, decide(&t, 0), 3, (const uint32_t[][2]){{0, 1}, {1, 1}, {2, 1}});
-        wait_singles(&t, 61, 0);
-        uint32_t n = decide(&t, 0);
-        double shares = 0, last = 0;
-        for (uint32_t i = 0; i < n; i++)
-                shares += last = t.decisions[i].samples / (t.decisions[i].samples + 4.0);
-        cr_expect(shares > 1 - 1e-6 && shares - last < 1 - 1e-6, "%u jobs have %g of the device", n, shares);
-        cr_expect_gt(n, 1);
-        table_deinit(&t);
-}
-
-Test(policies, starling_starts_nothing_on_a_device_that_is_full)
-{
-        struct table t;
-
-        table_init(&t, SL_POLICY_starling);
-        learn(&t, 1, 4);
-        t.view.launch_ns = 4 * MS;
-        for (uint32_t i = 0; i < 3; i++)
-                add_worker(&t, 32);
-        t.view.workers[0].jobs = t.view.workers[1].jobs = 1;
-        wait_singles(&t, 1, 0);
-        t.view.samples_given = 8;
-        expect(&t, decide(&t, 0), 0, NULL);
-        t.view.samples_given = 6;
-        expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{2, 1}});
-        t.view.launch_ns = 0;
-        t.view.samples_given = 8;
-        expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{2, 1}});
         table_deinit(&t);
 }
 
@@ -556,7 +508,6 @@ static void random_view(struct table *t, uint32_t *dice)
         t->view.batchable = roll(dice, 8) > 0;
         t->view.more_urgent_waits = roll(dice, 2);
         t->view.slice_samples = roll(dice, 2) ? 65536 : 1 + roll(dice, 40);
-        t->view.corun = roll(dice, 30) / 10.0;
         t->view.at_once = roll(dice, 4);
         t->view.n_lets = 1 + roll(dice, 3);
         for (uint32_t i = 0; i < t->view.n_lets; i++)

@@ -53,7 +53,7 @@ Test(admission, takes_a_request_that_fits)
         X(entry.priority = SL_PRIORITIES, EINVAL, FIELDS)                                                                          \
         X(entry.n_inputs = 2, EINVAL, COUNTS)                                                                                      \
         X(entry.n_outputs = 0, EINVAL, COUNTS)                                                                                     \
-        X(entry.samples = 0, EINVAL, NO_SAMPLES)                                                                                   \
+        X(entry.samples = 0, EINVAL, DIMENSION)                                                                                    \
         X(entry.samples = 301, EINVAL, DIMENSION)                                                                                  \
         X(entry.samples = UINT32_MAX, E2BIG, SAMPLES)                                                                              \
         X(entry.deadline_ns = 1, ETIME, PASSED)                                                                                    \
@@ -186,5 +186,37 @@ Test(admission, an_input_may_be_left_out_where_the_model_has_a_fallback_for_it)
         cr_expect_eq(tensors[0].region, SL_NO_REGION);
         attempt.descriptors[0].bytes = 1;
         cr_expect_eq(admit(f, &attempt, &refused), -EINVAL, "what is there is looked at");
+        fixture_free(f);
+}
+
+/* Samples are one run, and sizes are what the request says; what it says of bytes has to agree. */
+Test(admission, an_input_of_any_size_is_as_large_as_it_says)
+{
+        struct fixture *f = fixture_new(1, SL_RULE_NONE, INPUTS, CLASSES, 128);
+        struct sl_port *port = &f->ensemble->inputs[0].port;
+        struct attempt attempt = good(), other;
+        struct sl_refused refused = {0};
+
+        attempt.entry.samples = 1;
+        port->batch_axis = SL_PORT_NO_BATCH;
+        port->shape.dims[0] = SL_DIM_UNKNOWN;
+        f->ensemble->batchable = false;
+        f->ensemble->assembly.open_inputs = true;
+        cr_assert_eq(admit(f, &attempt, &refused), 0);
+        other = attempt;
+        other.descriptors[0].dims[0] = 7;
+        cr_expect_eq(admit(f, &other, &refused), -EINVAL);
+        cr_expect_eq(refused.reason.code, SL_REASON_CLAIM);
+        other.descriptors[0].bytes = 7 * INPUTS * 4;
+        cr_expect_eq(admit(f, &other, &refused), 0);
+        other.descriptors[0].dims[0] = 0;
+        other.descriptors[0].bytes = 0;
+        cr_expect_eq(admit(f, &other, &refused), 0);
+        other.descriptors[0].dims[1] = INPUTS + 1;
+        cr_expect_eq(admit(f, &other, &refused), -EINVAL, "what is no symbol is as the model says");
+        other = attempt;
+        other.descriptors[0].dims[0] = UINT32_MAX;
+        other.descriptors[0].bytes = (uint64_t)UINT32_MAX * INPUTS * 4;
+        cr_expect_eq(admit(f, &other, &refused), -EFAULT, "so many bytes are not there");
         fixture_free(f);
 }

@@ -32,12 +32,12 @@ static void pair_init(struct pair *pair, uint64_t ns)
 
 static bool wants(const struct pair *pair, uint32_t samples, uint64_t limit_ns)
 {
-        return sl_inline_wants(&pair->ensemble, samples, &(struct sl_inline_limit){.ns = limit_ns});
+        return sl_inline_wants(&pair->ensemble, samples, 0, &(struct sl_inline_limit){.ns = limit_ns});
 }
 
 static bool wants_alone(const struct pair *pair, uint32_t samples, uint64_t limit_ns)
 {
-        return sl_inline_wants(&pair->ensemble, samples, &(struct sl_inline_limit){.ns = limit_ns, .alone = true});
+        return sl_inline_wants(&pair->ensemble, samples, 0, &(struct sl_inline_limit){.ns = limit_ns, .alone = true});
 }
 
 Test(inline_rule, all_members_together_take_no_longer_than_the_limit)
@@ -55,6 +55,21 @@ Test(inline_rule, all_members_together_take_no_longer_than_the_limit)
         cr_expect_not(wants(&pair, 9, LIMIT_NS), "more than its largest batch");
         pair.models[1].inliner = NULL;
         cr_expect_not(wants(&pair, 1, LIMIT_NS), "a member that is not for it");
+}
+
+Test(inline_rule, boxes_are_never_fused_by_the_dispatcher)
+{
+        static const enum sl_rule rules[] = {SL_RULE_WEIGHTED_BOXES, SL_RULE_NMS, SL_RULE_SOFT_NMS};
+        struct pair pair;
+
+        pair_init(&pair, LIMIT_NS / 100);
+        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+                pair.ensemble.assembly.rule = rules[i];
+                cr_expect_not(wants(&pair, 1, LIMIT_NS));
+                cr_expect_not(wants_alone(&pair, 1, LIMIT_NS));
+        }
+        pair.ensemble.assembly.rule = SL_RULE_MAXIMUM;
+        cr_expect(wants(&pair, 1, LIMIT_NS));
 }
 
 Test(inline_rule, one_job_above_twice_the_limit_ends_it_until_it_is_forgotten)
@@ -263,4 +278,35 @@ Test(inline_rule, a_job_that_is_given_up_is_forgiven_beside_hundreds_that_are_no
         sl_inline_overran(&pair.models[0].gauge, 3000000, LIMIT_NS);
         sl_inline_overran(&pair.models[0].gauge, 3000000, LIMIT_NS);
         cr_expect_not(wants(&pair, 1, LIMIT_NS));
+}
+
+static bool wants_size(const struct pair *pair, uint64_t units)
+{
+        return sl_inline_wants(&pair->ensemble, 1, units, &(struct sl_inline_limit){.ns = LIMIT_NS});
+}
+
+/* 1,000 ns and 10 for each unit. */
+static void learn_workers(struct pair *pair, uint32_t jobs)
+{
+        for (uint32_t i = 0; i < jobs; i++)
+                sl_size_line_learn(&pair->models[0].line, 100 + i % 50, 2000 + 10 * (i % 50));
+}
+
+Test(inline_rule, a_plan_of_any_size_is_for_sizes_that_keep_the_limit_once_workers_have_shown_what_they_take)
+{
+        struct pair pair;
+
+        pair_init(&pair, 1000);
+        pair.ensemble.assembly.n_members = 1;
+        cr_expect_not(wants_size(&pair, 1), "nothing is known");
+        learn_workers(&pair, 100);
+        cr_expect(wants_size(&pair, 1800));
+        cr_expect_not(wants_size(&pair, 2000));
+        for (uint32_t i = 0; i < 100; i++)
+                sl_inline_learn_size(&pair.models[0].gauge, 100 + i % 50, 2 * (2000 + 10 * (i % 50)));
+        cr_expect(wants_size(&pair, 800), "what it takes itself counts");
+        cr_expect_not(wants_size(&pair, 1000));
+        for (uint32_t i = 0; i < 4000; i++)
+                sl_inline_learn_size_elsewhere(&pair.models[0].gauge, 100 + i % 50, 2000 + 10 * (i % 50));
+        cr_expect(wants_size(&pair, 1800), "where workers are faster it is tried again");
 }

@@ -209,3 +209,71 @@ Test(shape_slots, when_something_is_in_flight_in_each_there_is_no_room)
         cr_assert_eq(use(&s, 2, 1000), 0);
         end(&s);
 }
+
+/* ---- sizes that a plan of any size computes ---- */
+
+static bool any(struct scene *s, int64_t size)
+{
+        return sl_shapes_count(s->shapes, (int64_t[SL_SYMBOLS_MAX]){size});
+}
+
+Test(shape_slots, a_size_that_comes_often_is_worth_a_plan_and_others_beside_it_are_not)
+{
+        struct scene s;
+        uint32_t worth = 0;
+
+        begin(&s);
+        for (int64_t i = 0; i < 40 * SL_SIZE_WINDOW; i++) {
+                cr_assert_not(any(&s, 100 + i % 511), "of 511 sizes none comes often");
+                worth += i % 10 == 0 && any(&s, 5);
+        }
+        cr_expect(worth > 0);
+        end(&s);
+}
+
+Test(shape_slots, a_size_that_begins_to_come_often_is_found_though_others_came_before_it)
+{
+        struct scene s;
+        bool worth = false;
+
+        begin(&s);
+        for (int64_t i = 0; i < 2 * SL_SIZE_COUNTS; i++)
+                cr_assert_not(any(&s, 200 + i % SL_SIZE_COUNTS));
+        for (uint32_t i = 0; i < SL_SIZE_WINDOW / 2; i++)
+                worth |= any(&s, 5);
+        cr_expect(worth);
+        end(&s);
+}
+
+Test(shape_slots, sixteen_sizes_that_take_turns_are_worth_plans)
+{
+        bool worth[16] = {false};
+        struct scene s;
+
+        begin(&s);
+        for (uint32_t i = 0; i < SL_SIZE_WINDOW; i++)
+                worth[i % 16] |= any(&s, i % 16);
+        for (uint32_t i = 0; i < 16; i++)
+                cr_expect(worth[i], "size %u", i);
+        end(&s);
+}
+
+Test(shape_slots, a_size_that_comes_often_does_not_take_the_slot_of_one_that_does_too)
+{
+        struct scene s;
+
+        begin(&s);
+        for (int64_t size = 1; size <= SLOTS; size++)
+                cr_assert_eq(use(&s, 0, size), 0);
+        for (uint32_t i = 0; i < 2 * SL_SIZE_WINDOW; i++) {
+                cr_assert_not(any(&s, 100), "all slots were used a moment ago");
+                for (int64_t size = 1; size <= SLOTS; size++)
+                        cr_assert_eq(use(&s, 0, size), 0);
+        }
+        bool worth = false;
+
+        for (uint32_t i = 0; i < 2 * SL_SIZE_WINDOW; i++)
+                worth |= any(&s, 100);
+        cr_expect(worth, "nobody uses the slots any more");
+        end(&s);
+}

@@ -260,7 +260,7 @@ static void hear(struct scene *s)
 
 static void hear_until(struct scene *s, const uint32_t *count, uint32_t n)
 {
-        for (int i = 0; i < 20000 && *count < n; i++) {
+        for (int i = 0; i < 60000 && *count < n; i++) {
                 hear(s);
                 usleep(1000);
         }

@@ -64,6 +64,7 @@ struct bench {
         struct sl_plan *merged[BLOCKS_MAX];
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
+        struct sl_served_port output; /* the assembly's */
         struct sl_assembly assembly;
         struct sl_mapping arena;
         struct sl_let let;
@@ -200,9 +201,13 @@ static void make_memory(void)
         cr_assert_eq(sl_accumulator_new(bench.regions, SEGMENTS, 1 << 16, &bench.accumulator), 0);
         cr_assert_eq(sl_wait_new(SL_WAIT_ANY, &bench.wait, NULL), 0);
         bench.bell.wait = bench.wait;
-        bench.assembly =
-                (struct sl_assembly){.rule = SL_RULE_NONE, .direct = true, .n_members = 1, .member_outputs = 1, .n_outputs = 1};
-        cr_assert_eq(sl_served_port_init(&bench.assembly.outputs[0], &sl_plan_info(bench.lanes[0].plan)->outputs[0]), 0);
+        bench.assembly = (struct sl_assembly){.rule = SL_RULE_NONE,
+                .direct = true,
+                .n_members = 1,
+                .member_outputs = 1,
+                .n_outputs = 1,
+                .outputs = &bench.output};
+        cr_assert_eq(sl_served_port_init(&bench.output, &sl_plan_info(bench.lanes[0].plan)->outputs[0]), 0);
         cr_assert_eq(sl_segment_create("starling-arena", 1 << 20, SL_SEAL_SHARED, &fd, &bench.arena, NULL), 0);
         region = sl_regions_add(bench.regions, bench.arena.base, bench.arena.bytes, fd);
         cr_assert_geq(region, 0);

@@ -8,7 +8,9 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 
-static struct sl_assembly assembly = {.n_members = 2, .n_outputs = 1, .member_outputs = 1, .rule = SL_RULE_MEAN};
+static struct sl_served_port output;
+static struct sl_assembly assembly = {
+        .n_members = 2, .n_outputs = 1, .member_outputs = 1, .rule = SL_RULE_MEAN, .outputs = &output};
 static struct sl_work works[2];
 static struct sl_accumulator *accumulator;
 

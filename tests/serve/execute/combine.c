@@ -47,6 +47,48 @@ Test(combine, weighted_mean_uses_each_members_weight)
         expect(output, wanted);
 }
 
+Test(combine, weighted_mean_may_have_weights_for_each_class)
+{
+        const float weights[3][3] = {{1, 0, 0.5f}, {0, 0.5f, 0.25f}, {0, 0.5f, 0.25f}};
+        const float wanted[6] = {0.7f, 0.55f, 0.125f, 0.1f, 0.25f, 0.3f};
+        float output[6];
+
+        sl_combine(&(struct sl_combination){
+                .rule = SL_RULE_WEIGHTED_MEAN,
+                .n_members = 3,
+                .class_weights = (const float *const[]){weights[0], weights[1], weights[2]},
+                .predictions = predictions,
+                .samples = 2,
+                .classes = 3,
+                .output = output,
+        });
+        expect(output, wanted);
+}
+
+/* Members 0 and 1 of three: 1 * 0.7 and 3 * 0.1, by 4; of members without a weight, the mean. */
+Test(combine, weights_of_a_part_of_the_members_are_divided_by_their_sum)
+{
+        const float wanted[6] = {0.25f, 0.5f, 0.25f, 0.25f, 0.425f, 0.325f};
+        const float equal[6] = {0.4f, 0.4f, 0.2f, 0.2f, 0.55f, 0.25f};
+
+        for (int i = 0; i < 2; i++) {
+                const float weights[2] = {i ? 0 : 0.125f, i ? 0 : 0.375f};
+                float output[6];
+
+                sl_combine(&(struct sl_combination){
+                        .rule = SL_RULE_WEIGHTED_MEAN,
+                        .n_members = 2,
+                        .weights = weights,
+                        .is_part = true,
+                        .predictions = predictions,
+                        .samples = 2,
+                        .classes = 3,
+                        .output = output,
+                });
+                expect(output, i ? equal : wanted);
+        }
+}
+
 /* Sample 0: classes 0, 1, and a tie of 0 and 1 that goes to the first. */
 Test(combine, majority_vote_gives_each_class_the_share_of_its_votes)
 {
@@ -64,6 +106,26 @@ Test(combine, maximum_is_element_by_element)
 
         combine(SL_RULE_MAXIMUM, NULL, output);
         expect(output, wanted);
+}
+
+Test(combine, maximum_keeps_a_nan_of_any_member)
+{
+        const float numbers[3] = {0.2f, 0.3f, 0.1f};
+
+        for (int odd = 0; odd < 3; odd++) {
+                float values[3], output;
+                const float *const members[3] = {&values[0], &values[1], &values[2]};
+
+                for (int i = 0; i < 3; i++)
+                        values[i] = i == odd ? NAN : numbers[i];
+                sl_combine(&(struct sl_combination){.rule = SL_RULE_MAXIMUM,
+                        .n_members = 3,
+                        .predictions = members,
+                        .samples = 1,
+                        .classes = 1,
+                        .output = &output});
+                cr_expect(isnan(output), "of member %d: %g", odd, output);
+        }
 }
 
 Test(combine, geometric_mean_is_normalised_and_survives_a_zero)

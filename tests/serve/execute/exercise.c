@@ -30,6 +30,7 @@ struct exercise *exercise_new(uint32_t n_members, enum sl_rule rule, uint32_t cl
         struct exercise *e = calloc(1, sizeof(*e));
         size_t bytes = (size_t)EXERCISE_SAMPLES * classes * sizeof(float);
 
+        e->assembly.outputs = e->ports;
         describe(&e->assembly, n_members, rule, classes);
         cr_assert_eq(sl_regions_new(EXERCISE_REGIONS, &e->regions), 0);
         cr_assert_eq(sl_accumulator_new(e->regions, EXERCISE_SEGMENTS, 1 << 20, &e->accumulator), 0);

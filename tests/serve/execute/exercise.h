@@ -14,7 +14,8 @@
 
 /* Of an ensemble of @n_members: each makes float32 [N, classes]. Freed with exercise_free(). */
 struct exercise {
-        struct sl_assembly assembly;
+        struct sl_served_port ports[SL_MEMBERS_MAX];
+        struct sl_assembly assembly; /* whose outputs those are */
         struct sl_work work;
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define SEGMENTS 16u
-#define LIMIT_NS (10 * SL_NS_PER_SECOND)
 
 static void compile_plan(struct stand *s)
 {
@@ -63,9 +62,9 @@ struct stand *stand_new(void)
         cr_assert_eq(sl_accumulator_new(s->regions, SEGMENTS, 1 << 20, &s->accumulator), 0);
         cr_assert_eq(sl_wait_new(SL_WAIT_ANY, &s->wait, &s->error), 0);
         s->bell.wait = s->wait;
-        s->assembly =
-                (struct sl_assembly){.rule = SL_RULE_NONE, .direct = true, .n_members = 1, .member_outputs = 1, .n_outputs = 1};
-        cr_assert_eq(sl_served_port_init(&s->assembly.outputs[0], &sl_plan_info(s->plan)->outputs[0]), 0);
+        s->assembly = (struct sl_assembly){
+                .rule = SL_RULE_NONE, .direct = true, .n_members = 1, .member_outputs = 1, .n_outputs = 1, .outputs = &s->made};
+        cr_assert_eq(sl_served_port_init(&s->made, &sl_plan_info(s->plan)->outputs[0]), 0);
         cr_assert_eq(s->assembly.outputs[0].sample_bytes, STAND_CLASSES * sizeof(float));
         cr_assert_eq(sl_served_port_init(&input, &sl_plan_info(s->plan)->inputs[0]), 0);
         cr_assert_eq(input.sample_bytes, STAND_PIXELS * sizeof(float));
@@ -94,6 +93,7 @@ struct sl_executor *stand_thread(struct stand *s, uint32_t batch_max)
                         .accumulator = s->accumulator,
                         .batch_max = batch_max,
                         .let = &s->let,
+                        .start_cores = s->start_cores,
                         .spin_ns = s->spin_ns,
                         .threads = s->threads,
                         .team_spin_ns = s->team_spin_ns,
@@ -160,7 +160,7 @@ int stand_child(void)
 int32_t stand_wait(struct stand *s, struct sl_executor *executor)
 {
         int32_t before = sl_process_executor_of(executor) ? sl_executor_started(executor) : SL_EXECUTOR_STARTING;
-        uint64_t end_ns = sl_clock_ns() + LIMIT_NS;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
         struct sl_error warning;
 
         while (sl_executor_started(executor) == before && sl_clock_ns() < end_ns) {
@@ -201,7 +201,7 @@ void stand_finish(struct stand *s, struct sl_executor *executor, const struct sl
 
 bool stand_poll(struct stand *s, struct sl_executor *executor, struct sl_prediction *ret_answer)
 {
-        uint64_t end_ns = sl_clock_ns() + LIMIT_NS;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
         struct sl_job *job;
 
         while (!sl_executor_poll(executor, &job, ret_answer))

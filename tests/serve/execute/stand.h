@@ -16,14 +16,18 @@
 #include "stats.h"
 
 #define STAND_REGIONS 40u
-#define STAND_SAMPLES 256u
+#define STAND_SAMPLES 512u
 #define STAND_CLASSES 10u
 #define STAND_PIXELS  64u
+
+/* For what must come: some milliseconds, and as much more as others have the processors. */
+#define STAND_LIMIT_NS 60000000000ull
 
 struct stand {
         struct sl_plan *plan;
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
+        struct sl_served_port made; /* the assembly's output */
         struct sl_assembly assembly;
         struct sl_work work;
         struct sl_place input, output; /* of the work's first sample */
@@ -35,10 +39,11 @@ struct stand {
         struct sl_wait *wait;
         struct sl_error error; /* why an executor has ended */
         uint64_t spin_ns;
-        bool direct;      /* a process writes to the arena */
+        bool direct;                  /* a process writes to the arena */
         const struct sl_gpu_let *gpu; /* where a process is; NULL: it has one of its own */
         struct sl_gpu_hosts gpu_hosts;
-        uint32_t threads; /* of a thread's team; 0: none */
+        cpu_set_t start_cores; /* of a thread */
+        uint32_t threads;      /* of a thread's team; 0: none */
         uint64_t team_spin_ns;
 };
 

@@ -8,15 +8,17 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Samples [first, first + 2) of a segment of four, and their answer. */
 static void compute_half(struct stand *s, struct sl_executor *thread, uint32_t segment, uint32_t first)
 {
-        uint64_t end_ns = sl_clock_ns() + 10 * SL_NS_PER_SECOND;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
         struct sl_job *job = sl_executor_job(thread);
         struct sl_prediction answer;
 
@@ -31,7 +33,7 @@ static void compute_half(struct stand *s, struct sl_executor *thread, uint32_t s
 /* The ring comes behind the answer. */
 static bool is_rung(const struct stand *s)
 {
-        for (uint32_t i = 0; i < 2000; i++) {
+        for (uint32_t i = 0; i < 30000; i++) {
                 if (atomic_load(&s->bell.sleeping) == SL_BELL_AWAKE)
                         return true;
                 usleep(1000);
@@ -39,15 +41,24 @@ static bool is_rung(const struct stand *s)
         return false;
 }
 
+/* It has rung that it is ready, and rings for answers alone. */
+static struct sl_executor *start_thread(struct stand *s)
+{
+        struct sl_executor *thread;
+
+        sl_bell_sleep(&s->bell);
+        thread = stand_thread(s, 8);
+        cr_assert_eq(stand_wait(s, thread), SL_EXECUTOR_READY);
+        cr_assert(is_rung(s), "it does not say that it is ready");
+        return thread;
+}
+
 static void expect_rings(void (*sleep)(struct sl_bell *bell), bool first_half_rings)
 {
         struct stand *s = stand_new();
-        struct sl_executor *thread = stand_thread(s, 8);
-        int segment;
+        struct sl_executor *thread = start_thread(s);
+        int segment = sl_accumulator_open(s->accumulator, &s->work, 0, 4);
 
-        cr_assert_eq(stand_wait(s, thread), SL_EXECUTOR_READY);
-        usleep(20000); /* "ready" has been rung */
-        segment = sl_accumulator_open(s->accumulator, &s->work, 0, 4);
         sleep(&s->bell);
         compute_half(s, thread, (uint32_t)segment, 0);
         if (first_half_rings)
@@ -83,12 +94,9 @@ Test(thread, the_end_of_a_segment_rings_who_sleeps_for_ends, .timeout = 60)
 Test(thread, a_part_of_a_segment_does_not_ring_who_sleeps_for_ends, .timeout = 60)
 {
         struct stand *s = stand_new();
-        struct sl_executor *thread = stand_thread(s, 8);
-        int segment;
+        struct sl_executor *thread = start_thread(s);
+        int segment = sl_accumulator_open(s->accumulator, &s->work, 0, 4);
 
-        cr_assert_eq(stand_wait(s, thread), SL_EXECUTOR_READY);
-        usleep(20000);
-        segment = sl_accumulator_open(s->accumulator, &s->work, 0, 4);
         sl_bell_sleep_for_ends(&s->bell);
         compute_half(s, thread, (uint32_t)segment, 0);
         sl_executor_free(thread); /* which joins it: it rings nobody any more */
@@ -186,6 +194,9 @@ Test(thread, no_light_job_is_forgotten_whoever_is_awake, .timeout = 60)
 
 #define HOG_JOBS 50u /* none of the other one waits for so many */
 
+/* Samples of a job: the meek one has the first half, the hog the other, as both may compute at once. */
+#define PAIR_SAMPLES (STAND_SAMPLES / 2)
+
 struct pair {
         struct stand *stand;
         struct sl_executor *meek, *hog;
@@ -195,7 +206,7 @@ struct pair {
 
 static void give_hog(struct pair *pair)
 {
-        give(pair->stand, pair->hog, 0, STAND_SAMPLES, pair->hog_is_light);
+        give(pair->stand, pair->hog, PAIR_SAMPLES, PAIR_SAMPLES, pair->hog_is_light);
 }
 
 static bool has_answer(struct pair *pair, struct sl_executor *thread)
@@ -249,9 +260,9 @@ static void let_meek_take_hog(struct pair *pair)
         uint32_t left = 2;
 
         pair->stand->let.turns.at_once = 1;
-        give(pair->stand, pair->meek, 0, STAND_SAMPLES, true);
-        give(pair->stand, pair->meek, 0, STAND_SAMPLES, true);
-        give(pair->stand, pair->hog, 0, STAND_SAMPLES, true);
+        give(pair->stand, pair->meek, 0, PAIR_SAMPLES, true);
+        give(pair->stand, pair->meek, 0, PAIR_SAMPLES, true);
+        give(pair->stand, pair->hog, PAIR_SAMPLES, PAIR_SAMPLES, true);
         pair->stand->let.turns.at_once = 2;
         for (give_hog(pair); left || pair->n_hog < 2; feed_hog(pair))
                 while (left && has_answer(pair, pair->meek))
@@ -375,4 +386,50 @@ Test(thread, the_team_sleeps_when_its_thread_does, .timeout = 60)
         stand_free(s);
         if (!n_members)
                 cr_skip_test("one core: there is no team");
+}
+
+/* Where the thread of the stand's only executor may run. */
+static cpu_set_t cores_of_thread(void)
+{
+        DIR *tasks = opendir("/proc/self/task");
+        cpu_set_t cores;
+
+        CPU_ZERO(&cores);
+        cr_assert_not_null(tasks);
+        for (const struct dirent *task; (task = readdir(tasks));) {
+                char path[300], name[20] = "";
+                snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+                FILE *file = fopen(path, "r");
+
+                if (file && fgets(name, sizeof(name), file) && strcmp(name, "sl-stand\n") == 0)
+                        cr_assert_eq(sched_getaffinity(atoi(task->d_name), sizeof(cores), &cores), 0);
+                if (file)
+                        fclose(file);
+        }
+        closedir(tasks);
+        return cores;
+}
+
+Test(thread, wherever_it_has_started_it_runs_on_the_cores_of_its_let, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        cpu_set_t mine, first;
+        int core = 0;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(mine), &mine), 0);
+        while (!CPU_ISSET(core, &mine))
+                core++;
+        CPU_ZERO(&first);
+        CPU_SET(core, &first);
+        if (CPU_COUNT(&mine) == 1)
+                cr_skip_test("there is one core");
+        s->let.cpus = first;
+        CPU_XOR(&s->start_cores, &mine, &first);
+        struct sl_executor *executor = stand_thread(s, 4);
+
+        cr_assert_eq(stand_wait(s, executor), SL_EXECUTOR_READY);
+        cpu_set_t cores = cores_of_thread();
+        cr_expect(CPU_EQUAL(&cores, &first));
+        sl_executor_free(executor);
+        stand_free(s);
 }

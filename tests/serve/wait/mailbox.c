@@ -70,7 +70,7 @@ static void *consume(void *argument)
                 }
                 sl_bell_sleep(&pair->bell);
                 if (!sl_mailbox_waiting(pair->mailbox))
-                        cr_assert_gt(sl_wait_for(pair->bell.wait, &event, 1, 20000000000ull), 0, "a wake-up was lost");
+                        cr_assert_gt(sl_wait_for(pair->bell.wait, &event, 1, 60000000000ull), 0, "a wake-up was lost");
                 sl_bell_awake(&pair->bell);
         }
         return NULL;

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WAIT_MS        30000
+#define WAIT_MS        60000
 #define ARGUMENTS_MAX  32
 #define LISTENING      "listens at 127.0.0.1:"
-#define SCRAPE_REQUEST "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+#define SCRAPE_REQUEST "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 static void become(const struct exporter_process *exporter, const char *const *arguments)
 {

@@ -13,7 +13,7 @@ import urllib.parse
 import urllib.request
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-WAIT_S = 40
+WAIT_S = 120
 
 
 def find_prometheus():

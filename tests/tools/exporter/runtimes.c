@@ -45,20 +45,42 @@ Test(exporter_runtimes, what_models_count_is_what_is_exported)
         sl_stats_free(stats);
 }
 
+/* Thousands of names may be loaded on request. */
+Test(exporter_runtimes, models_that_nobody_has_asked_for_have_no_series)
+{
+        struct sl_stats *stats = create_page(0);
+        struct sl_model_counting lenet, mlp;
+
+        cr_assert_eq(sl_stats_model_add_shown(stats, "lenet", &lenet, NULL), 0);
+        cr_assert_eq(sl_stats_model_add_shown(stats, "mlp", &mlp, NULL), 0);
+        sl_stats_model_show(&lenet, &(struct sl_model_stats){.state = SL_STATS_MODEL_AVAILABLE});
+        sl_stats_model_show(&mlp, &(struct sl_model_stats){.state = SL_STATS_MODEL_AVAILABLE, .loads = 1});
+        ask();
+        cr_expect_null(strstr(text.bytes, "model=\"lenet\""));
+        cr_expect_eq(value("starling_inference_requests_total", "model=\"mlp\""), 0, "it has been loaded");
+        sl_stats_model_show(&lenet, &(struct sl_model_stats){.state = SL_STATS_MODEL_READY});
+        ask();
+        cr_expect_eq(value("starling_inference_requests_total", "model=\"lenet\""), 0);
+        sl_stats_free(stats);
+}
+
 Test(exporter_runtimes, what_is_said_of_the_runtime_is_exported)
 {
         struct sl_stats *stats = create_page(0);
         struct sl_memory_stats *arenas;
+        struct sl_step_stats *step;
 
         sl_stats_set_memory(stats, 1 << 20, UINT64_MAX);
         sl_stats_memory_add(stats, "arenas", &arenas);
         sl_counter_set(&arenas->bytes, 4096);
         sl_counter_set(&arenas->most_bytes, 8192);
+        sl_stats_step_add(stats, "load", &step);
+        sl_counter_add(&step->taken, 6);
         sl_counter_add(&sl_stats_dispatcher(stats, 0)->refusals[SL_REFUSAL_QUEUE_FULL], 9);
         sl_counter_set(&sl_stats_dispatcher(stats, 0)->saturated, 1);
         ask();
         cr_expect_eq(value("starling_up", ""), 1);
-        cr_expect_eq(value("starling_build_info", "version=\"1.2.3\",wait=\"epoll\",stats_version=\"2\""), 1);
+        cr_expect_eq(value("starling_build_info", "version=\"1.2.3\",wait=\"epoll\",stats_version=\"4\""), 1);
         cr_expect_eq(value("starling_runtime_state", "state=\"ready\""), 1);
         cr_expect_eq(value("starling_runtime_state", "state=\"starting\""), 0);
         cr_expect_gt(value("starling_start_time_seconds", ""), 1.7e9);
@@ -66,6 +88,7 @@ Test(exporter_runtimes, what_is_said_of_the_runtime_is_exported)
         cr_expect(isinf(value("starling_memory_limit_bytes", "")));
         cr_expect_eq(value("starling_memory_bytes", "kind=\"arenas\""), 4096);
         cr_expect_eq(value("starling_memory_most_bytes", "kind=\"arenas\""), 8192);
+        cr_expect_eq(value("starling_steps_total", "step=\"load\""), 6);
         cr_expect_eq(value("starling_refusals_total", "dispatcher=\"0\",reason=\"queue_full\""), 9);
         cr_expect_eq(value("starling_dispatcher_saturated", "dispatcher=\"0\""), 1);
         cr_expect_not_null(strstr(text.bytes, "\nstarling_exporter_build_info{version=\""));
@@ -74,7 +97,8 @@ Test(exporter_runtimes, what_is_said_of_the_runtime_is_exported)
 
 static struct sl_worker_stats *add_worker(struct sl_stats *stats, const char *model, int32_t core, uint32_t let, uint32_t state)
 {
-        struct sl_worker_stats shown = {.core = core, .let = let, .batch_max = 16, .executor = "process", .state = state, .restarts = 2};
+        struct sl_worker_stats shown = {
+                .core = core, .let = let, .batch_max = 16, .executor = "process", .state = state, .restarts = 2};
         struct sl_worker_stats *slot;
 
         snprintf(shown.model, sizeof(shown.model), "%s", model);
@@ -98,10 +122,11 @@ Test(exporter_runtimes, workers_are_exported_each_and_by_model)
         sl_counter_add(&let->busy_ns, 1000000000);
         add_worker(stats, "mlp", 1, SL_STATS_NONE, SL_STATS_WORKER_SERVING);
         ask();
-        cr_expect_eq(
-                value("starling_worker_busy_seconds_total", "model=\"lenet\",worker=\"0\",executor=\"process\",core=\"3\",let=\"0\""),
+        cr_expect_eq(value("starling_worker_busy_seconds_total",
+                             "model=\"lenet\",worker=\"0\",executor=\"process\",core=\"3\",let=\"0\""),
                 0.25);
-        cr_expect_eq(value("starling_worker_batch_max", "model=\"lenet\",worker=\"1\",executor=\"process\",core=\"\",let=\"1\""), 16);
+        cr_expect_eq(
+                value("starling_worker_batch_max", "model=\"lenet\",worker=\"1\",executor=\"process\",core=\"\",let=\"1\""), 16);
         cr_expect_eq(value("starling_worker_batch_max", "model=\"mlp\",worker=\"2\",executor=\"process\",core=\"1\",let=\"\""), 16);
         cr_expect_eq(value("starling_workers", "model=\"lenet\",state=\"serving\""), 1);
         cr_expect_eq(value("starling_workers", "model=\"lenet\",state=\"backing_off\""), 1);
@@ -231,7 +256,7 @@ Test(exporter_runtimes, names_that_look_alike_as_text_are_one_series)
 
 Test(exporter_runtimes, models_without_room_are_counted_as_others)
 {
-        struct sl_stats *stats = create_page(1 << 20);
+        struct sl_stats *stats = create_page(3 << 20);
         struct sl_model_counting counting = {0};
         char name[32];
         uint32_t n = 0;

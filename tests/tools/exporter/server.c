@@ -52,6 +52,44 @@ Test(exporter_server, other_addresses_and_methods_are_told_what_there_is)
         expect_answer("OPTIONS *" CLOSE "\r\n", "HTTP/1.1 404 ", "");
 }
 
+/* ---- names ---- */
+
+static void expect_host(const char *host, const char *begin)
+{
+        char request[512];
+
+        snprintf(request, sizeof(request), "GET /metrics HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host);
+        expect_answer(request, begin, "");
+        snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host);
+        expect_answer(request, begin, "");
+}
+
+/* A page of another site, whose name leads here, is told nothing. */
+Test(exporter_server, who_asks_under_another_name_is_told_nothing)
+{
+        static const char *const known[] = {"localhost", "LocalHost:9464", "localhost.", "127.0.0.1", "127.0.0.1:1", "192.0.2.7:80",
+                "[::1]", "[::1]:9464", "[2001:db8::7]:80", "gate.example", "GATE.example.:443", "other"};
+        static const char *const others[] = {"evil.example", "evil.example:9464", "localhost.evil.example",
+                "127.0.0.1.evil.example", "localhost:evil", "localhost:9464.evil.example", "127.0.0.1:80@evil.example",
+                "[::1].evil.example", "[evil.example]", "[::1", "[", "xgate.example", "gate.exampl", ".", ":80", "1.2.3",
+                "0x7f000001", "other..", "other,evil.example"};
+        const char *const arguments[] = {"--host", "gate.example", "--host=other", name, NULL};
+        char own[256] = "", longest[300];
+
+        exporter = exporter_start(folder.path, arguments);
+        for (size_t i = 0; i < LENGTH(known); i++)
+                expect_host(known[i], "HTTP/1.1 200 ");
+        for (size_t i = 0; i < LENGTH(others); i++)
+                expect_host(others[i], "HTTP/1.1 421 ");
+        cr_assert_eq(gethostname(own, sizeof(own) - 1), 0);
+        expect_host(own, "HTTP/1.1 200 ");
+        memset(longest, 'a', sizeof(longest) - 1);
+        longest[sizeof(longest) - 1] = 0;
+        expect_host(longest, "HTTP/1.1 421 ");
+        expect_answer("GET /metrics HTTP/1.0\r\n\r\n", "HTTP/1.", "\nstarling_up{"); /* as no browser asks */
+        expect_answer("GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", "HTTP/1.1 421 ", "--host");
+}
+
 /* ---- health ---- */
 
 /* Status of both, and a line that each has. */
@@ -150,7 +188,7 @@ Test(exporter_server, every_answer_says_that_it_is_no_program)
 
 Test(exporter_server, a_connection_asks_again_and_again)
 {
-        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", last[] = "GET /" CLOSE "\r\n";
+        const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", last[] = "GET /" CLOSE "\r\n";
         int fd, n = 0;
         char *answers;
 
@@ -249,7 +287,7 @@ static void expect_heard(int manager, const char *wanted)
         struct pollfd readable = {.fd = manager, .events = POLLIN};
         char heard[64] = "";
 
-        cr_assert_eq(poll(&readable, 1, 30000), 1, "%s is not heard", wanted);
+        cr_assert_eq(poll(&readable, 1, 60000), 1, "%s is not heard", wanted);
         cr_assert_gt(recv(manager, heard, sizeof(heard) - 1, 0), 0);
         cr_expect_str_eq(heard, wanted);
 }
@@ -356,6 +394,9 @@ Test(exporter_server, what_it_cannot_do_is_said_in_one_line)
         expect_usage_error((const char *[]){"starling", "exporter", "--no", NULL}, "usage: starling exporter");
         expect_usage_error((const char *[]){"starling", "exporter", "--name", "a", "a", NULL}, "runtime \"a\" is named twice");
         expect_usage_error((const char *[]){"starling", "exporter", "--name", "a/b", NULL}, "runtime \"a/b\" is not a name: ");
+        expect_usage_error(
+                (const char *[]){"starling", "exporter", "--host", "a:80", NULL}, "host a:80 is no name: it wants 1 to 253");
+        expect_usage_error((const char *[]){"starling", "exporter", "--host=", NULL}, "host \"\" is no name");
         for (int i = 0; i < 17; i++) {
                 snprintf(names[i], sizeof(names[i]), "r%d", i);
                 many[2 + i] = names[i];

@@ -9,7 +9,7 @@
 #include "stats.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-#define CLOSE         " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" /* the begin of a head, behind the address */
+#define CLOSE         " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" /* the begin of a head, behind the address */
 
 extern struct folder folder;
 extern struct exporter_process exporter;

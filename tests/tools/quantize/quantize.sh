@@ -47,7 +47,7 @@ quantize upsampled --precision int8 || wrong "over a link: $(<err)"
 [[ -L out.onnx && $(<kept) != old ]] || wrong 'the link was replaced, or not followed'
 rm -f out.onnx kept
 mkfifo out.onnx
-! timeout 20 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
+! timeout 120 "$starling" quantize upsampled.onnx --calibration upsampled.f32 -o out.onnx >out 2>err || wrong 'a pipe is written to'
 [[ -p out.onnx && $(<err) == *'"out.onnx" is no regular file'* ]] || wrong "a pipe: $(<err)"
 
 # Samples and the model itself may lie elsewhere, with links to them.

@@ -6,6 +6,7 @@
 #include "made.h"
 
 #include <criterion/criterion.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,4 +191,48 @@ Test(display, keys_between_drawings_of_any_size_leave_a_row_chosen_that_is_there
                 if (s.browse.mode != BROWSE_HELP && s.browse.n_rows)
                         cr_assert_lt(browse_place_of(&s.browse)->chosen, s.browse.n_rows);
         }
+}
+
+/* Two names that begin alike stay two. */
+Test(display, what_has_no_room_shows_its_beginning_and_its_end)
+{
+        struct canvas canvas;
+
+        cr_assert_eq(canvas_init(&canvas, 3, 12), 0);
+        canvas_field(&canvas, 0, 0, 12, 0, STYLE_PLAIN, "eeeeeeeeeeeeeeeeeeeeeeee1");
+        canvas_field(&canvas, 1, 0, 12, 1, STYLE_PLAIN, "\xe5\x90\x8d\xe5\x90\x8dz\xff");
+        canvas_put(&canvas, 2, 0, STYLE_PLAIN, "\xe5\x90\x8d|");
+        cr_expect_eq(strncmp(canvas.text, "eeeeee...ee1", 12), 0, "%.12s", canvas.text);
+        cr_expect_eq(strncmp(canvas.text + 12, "        ??z?", 12), 0, "%.12s", canvas.text + 12);
+        cr_expect_eq(strncmp(canvas.text + 24, "?|          ", 12), 0, "%.12s", canvas.text + 24);
+        cr_expect_eq(canvas_columns("\xe5\x90\x8dz"), 2);
+        canvas_deinit(&canvas);
+}
+
+/* U+00E4 takes one column, U+540D two. */
+Test(display, characters_beyond_ascii_are_drawn_where_the_locale_has_them)
+{
+        const uint32_t narrow = 0xe4, wide = 0x540d;
+        struct canvas canvas;
+
+        if (!setlocale(LC_CTYPE, "C.UTF-8"))
+                return;
+        cr_assert_eq(canvas_init(&canvas, 4, 12), 0);
+        cr_expect_eq(canvas_columns("\xc3\xa4\xe5\x90\x8dz"), 4);
+        cr_expect_eq(canvas_put(&canvas, 0, 0, STYLE_PLAIN, "\xc3\xa4\xe5\x90\x8dz\xff"), 5);
+        cr_expect_eq(strncmp(canvas.text, "?? z?", 5), 0, "%.12s", canvas.text);
+        cr_expect_arr_eq(canvas.characters, ((uint32_t[]){narrow, wide, CANVAS_BEHIND, 0, 0}), 5 * sizeof(uint32_t));
+        /* One that the edge, or the cut, divides is none. */
+        canvas_put(&canvas, 1, 11, STYLE_PLAIN, "\xe5\x90\x8d");
+        cr_expect_eq(canvas.characters[12 + 11], 0);
+        canvas_field(&canvas, 2, 0, 12, 0, STYLE_PLAIN,
+                "12345\xe5\x90\x8d"
+                "89abcd\xe5\x90\x8d"
+                "ef");
+        cr_expect_eq(strncmp(canvas.text + 24, "12345?... ef", 12), 0, "%.12s", canvas.text + 24);
+        for (int i = 0; i < 12; i++)
+                cr_expect_eq(canvas.characters[24 + i], 0, "column %d", i);
+        canvas_field(&canvas, 3, 0, 12, 1, STYLE_PLAIN, "\xc3\xa4\xc3\xb6");
+        cr_expect_eq(canvas.characters[36 + 10], narrow);
+        canvas_deinit(&canvas);
 }

@@ -41,7 +41,7 @@ failed() {
 # Waits until the screen has a line like this, or, with "no", none.
 expect() {
         local i
-        for ((i = 0; i < 300; i++)); do
+        for ((i = 0; i < 600; i++)); do
                 if [ "$1" = no ]; then
                         screen | grep -Eq -- "$2" || return 0
                 else

@@ -74,7 +74,7 @@ function svg(tag, attributes, ...children) {
 }
 
 function heading(text, ...more) {
-  return el("th", { scope: "row" }, text, ...more);
+  return el("th", { scope: "row", title: text }, text, ...more);
 }
 
 function cell(text, kind, title) {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the repository lists, and how the wants follow it: what is new or another one is wanted, what is gone is to go. Control
+ * thread only; whoever calls these advances the registry.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_model_spec;
+struct sl_registry;
+
+/* Good until the next one is read. */
+struct sl_listing {
+        const struct sl_model_spec *specs;
+        uint32_t n;
+};
+
+/* Return: 0; -errno of scan() with text. */
+int sl_listing_read(struct sl_registry *registry, struct sl_listing *ret_listing, struct sl_error *error);
+
+/* NULL: there is none of that name. */
+const struct sl_model_spec *sl_listing_find(const struct sl_listing *listing, const char *name);
+
+/* Versions of @plain, or everything when that is NULL: wanted as the repository has it, and what it has no more goes. */
+void sl_listing_follow(struct sl_registry *registry, const struct sl_listing *listing, const char *plain);
