@@ -73,6 +73,7 @@ suites() {
         runtime/graph/*) echo '^graph-' '^(compile-|quantize|conformance$|profile)' '^(serve-(open|shapes|end)|survive-work|kernels-work)' ;;
         runtime/compile/*) echo '^compile-' '^(profile|conformance$|quantize|serve-(open|shapes|end|starts|change)|daemon-serve)' \
                 '^(serve-lifecycle|survive-(compilers|surroundings|work|shares|batch-limit))' ;;
+        runtime/serve/converge/*) echo '^sim-(leads|converge)' '^serve-(want|on-request|change)' '^(serve-lifecycle|survive-(storm|history))' ;;
         runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|po|service-time|mailbox|sch|b|ensemble|peer|intake|end)' \
                 '^(serve-(starts|open|sleepers|shapes|change)|serve-lifecycle-|daemon-serve)' \
                 '^(sim|serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch|postmortem|trace))' ;;

@@ -6,12 +6,12 @@
 #include <string.h>
 
 enum role {
-        LOADING, /* by file: the first */
+        LOADING, /* by file: any */
         SERVING, /* the last that began to be loaded */
         OTHER,   /* the same, of those that have another model than SERVING */
         STANDBY, /* the same, of those that have a plan on standby */
         BASE,    /* by open name: the last that began */
-        KEEPER,  /* by model: the first */
+        KEEPER,  /* by model: any */
 };
 
 static bool is_loading(const struct sl_fleet_name *name)
@@ -151,11 +151,9 @@ uint32_t sl_leads_standby(struct sl_leads *leads, uint64_t file, uint64_t since)
         return one_since(leads, find(leads, STANDBY, file), since);
 }
 
-uint32_t sl_leads_loading(struct sl_leads *leads, uint64_t file)
+bool sl_leads_load(struct sl_leads *leads, uint64_t file)
 {
-        const struct sl_lead *lead = find(leads, LOADING, file);
-
-        return lead ? lead->name : SL_FLEET_NONE;
+        return find(leads, LOADING, file);
 }
 
 uint32_t sl_leads_base(struct sl_leads *leads, uint32_t open)

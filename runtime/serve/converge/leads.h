@@ -33,8 +33,8 @@ uint32_t sl_leads_serving(struct sl_leads *leads, uint64_t file, uint64_t model,
 /* One that has the plan of @file on standby, as it is wanted and of that age; SL_FLEET_NONE: none does. */
 uint32_t sl_leads_standby(struct sl_leads *leads, uint64_t file, uint64_t since);
 
-/* One by which @file is being loaded, wanted or not; SL_FLEET_NONE: by none. */
-uint32_t sl_leads_loading(struct sl_leads *leads, uint64_t file);
+/* @file is being loaded, wanted or not. */
+bool sl_leads_load(struct sl_leads *leads, uint64_t file);
 
 /* The last that began of the sizes of @open that are being loaded and may be the base of the others; SL_FLEET_NONE: none is. */
 uint32_t sl_leads_base(struct sl_leads *leads, uint32_t open);

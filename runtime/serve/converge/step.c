@@ -470,7 +470,7 @@ static enum sl_await get_plan(struct plan *p, uint32_t i)
                 twin = sl_leads_standby(&p->leads, name->file, since(name));
         if (twin != SL_FLEET_NONE)
                 return add(p, SL_STEP_STANDBY, i, twin, 0);
-        if (sl_leads_loading(&p->leads, name->file) != SL_FLEET_NONE)
+        if (sl_leads_load(&p->leads, name->file))
                 return SL_AWAIT_TWIN;
         return name->is_late ? SL_AWAIT_RATE : queue_load(p, i);
 }
@@ -582,7 +582,7 @@ static enum sl_await begin_load(struct plan *p, uint32_t i)
         twin = name->own_sizes ? name->open : sl_leads_serving(&p->leads, name->file, name->model, since(name));
         if (twin != SL_FLEET_NONE)
                 return add(p, SL_STEP_SHARE, i, twin, 0);
-        if (sl_leads_loading(&p->leads, name->file) != SL_FLEET_NONE)
+        if (sl_leads_load(&p->leads, name->file))
                 return SL_AWAIT_TWIN;
         if (name->is_late && !is_on_standby(name))
                 return SL_AWAIT_RATE;
