@@ -137,7 +137,7 @@ static int read_config(const struct daemon *daemon, struct sl_config **ret_confi
         if (result == 0 && daemon->options->n_lowering && sl_model_config_check(&config->model_defaults, error) < 0)
                 result = sl_error_prefix(error, -EINVAL, "-O");
         if (daemon->options->fake)
-                config->model_defaults.predictions = SL_PREDICTIONS_FAKE;
+                config->model_defaults.worker.predictions = SL_PREDICTIONS_FAKE;
         if (result < 0)
                 sl_config_free(config);
         else

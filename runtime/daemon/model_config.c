@@ -18,16 +18,8 @@
 
 #define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
 
-static const char *const completions[] = {"events", "words"};
-static const char *const tunes[] = {[SL_GPU_TUNE_TIMED] = "timed", [SL_GPU_TUNE_COMPILED] = "compiled", [SL_GPU_TUNE_OFF] = "off"};
-static const char *const results[] = {"staging", "arena"};
 static const char *const loads[] = {"at_start", "on_request", "standby"};
-static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLATION_PROCESS] = "process"};
 static const char *const fuses[] = {[SL_SHARING_NEVER] = "never", [SL_SHARING_AUTO] = "auto"};
-static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
-static const char *const crash_answers[] = {[SL_ON_CRASH_FAIL] = "fail", [SL_ON_CRASH_RERUN] = "rerun"};
-
-static const char *const fallbacks[] = {"refuse", "cpu"};
 static const char *const all_cores[] = {"auto"};
 
 static const char *const answers[] = {"no", "yes"};
@@ -38,37 +30,34 @@ static const char *const policies[] = {
 };
 
 /* clang-format off */
-#define BATCHING(key, member, kind, ...)                                                                                           \
-        {#key, offsetof(struct sl_model_texts, key), offsetof(struct sl_model_config, batching.member),                            \
-                sizeof(((struct sl_model_config *)NULL)->batching.member), kind, __VA_ARGS__}
+#define PART(key, member, kind, ...)                                                                                               \
+        {#key, offsetof(struct sl_model_texts, key), offsetof(struct sl_model_config, member),                                     \
+                sizeof(((struct sl_model_config *)NULL)->member), kind, __VA_ARGS__}
 /* clang-format on */
+
+#define WORDS(...)                                                                                                                 \
+        .names = (const char *const[]){__VA_ARGS__}, .n_names = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+
+#define WORKER_NUMBER(key, preset, least, most) PART(key, worker.key, SL_SETTING_NUMBER, .min = (least), .max = (most)),
+#define WORKER_CHOICE(key, preset, ...)         PART(key, worker.key, SL_SETTING_CHOICE, WORDS(__VA_ARGS__)),
 
 static const struct sl_setting settings[] = {
         SETTING(batch_bytes_max, SL_SETTING_BYTES, .min = 1, .max = 1ull << 44),
         SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = SL_WORKERS_MAX),
-        SETTING(threads, SL_SETTING_NUMBER, .min = 1, .max = SL_TEAM_MEMBERS_MAX, .names = all_cores, .n_names = 1),
+        PART(threads, worker.threads, SL_SETTING_NUMBER, .min = 1, .max = SL_TEAM_MEMBERS_MAX, .names = all_cores, .n_names = 1),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(slice_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SERVED_SAMPLES_MAX),
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
-        SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
         SETTING(load, SL_SETTING_CHOICE, .names = loads, .n_names = 3),
         SETTING(idle_unload_s, SL_SETTING_NUMBER, .min = 0, .max = 31536000),
         SETTING(idle_standby_s, SL_SETTING_NUMBER, .min = 0, .max = 31536000),
-        SETTING(gpu_completions, SL_SETTING_CHOICE, .names = completions, .n_names = 2),
-        SETTING(gpu_fallback, SL_SETTING_CHOICE, .names = fallbacks, .n_names = 2),
-        SETTING(gpu_tune, SL_SETTING_CHOICE, .names = tunes, .n_names = 3),
-        SETTING(gpu_tune_seconds, SL_SETTING_NUMBER, .min = 1, .max = 3600),
-        SETTING(gpu_results, SL_SETTING_CHOICE, .names = results, .n_names = 2),
-        SETTING(isolation, SL_SETTING_CHOICE, .names = isolations, .n_names = 2),
-        SETTING(on_crash, SL_SETTING_CHOICE, .names = crash_answers, .n_names = 2),
-        SETTING(predictions, SL_SETTING_CHOICE, .names = predictions, .n_names = 2),
-        SETTING(hang_ms, SL_SETTING_NUMBER, .min = 0, .max = 86400000),
-        BATCHING(batching, policy, SL_SETTING_CHOICE, .names = policies, .n_names = SL_POLICY_COUNT),
-        BATCHING(batching_delay_us, delay_us, SL_SETTING_NUMBER, .min = 0, .max = 60000000),
-        BATCHING(batching_latency_ms, latency_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
-        BATCHING(batching_in_order, in_order, SL_SETTING_CHOICE, .names = answers, .n_names = 2),
+        SL_WORKER_OPTIONS(WORKER_NUMBER, WORKER_CHOICE)
+                PART(batching, batching.policy, SL_SETTING_CHOICE, .names = policies, .n_names = SL_POLICY_COUNT),
+        PART(batching_delay_us, batching.delay_us, SL_SETTING_NUMBER, .min = 0, .max = 60000000),
+        PART(batching_latency_ms, batching.latency_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
+        PART(batching_in_order, batching.in_order, SL_SETTING_CHOICE, .names = answers, .n_names = 2),
 };
 
 static const cyaml_schema_field_t version_fields[] = {
@@ -95,19 +84,17 @@ static const cyaml_schema_field_t version_fields[] = {
 
 #define LOWERING_FIELD(name, kind, text, least, most) FIELD_##kind(struct sl_model_texts, name),
 
+#define WORKER_FIELD(name, ...) SL_TEXT_FIELD(struct sl_model_texts, name),
+
 #define MODEL_FIELDS                                                                                                               \
         SL_LOWER_OPTIONS(LOWERING_FIELD)                                                                                           \
         SL_TEXT_FIELD(struct sl_model_texts, batch_bytes_max), SL_TEXT_FIELD(struct sl_model_texts, instances),                    \
                 SL_TEXT_FIELD(struct sl_model_texts, segment_samples), SL_TEXT_FIELD(struct sl_model_texts, slice_ms),             \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
-                SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
-                SL_TEXT_FIELD(struct sl_model_texts, load), SL_TEXT_FIELD(struct sl_model_texts, idle_unload_s),                   \
-                SL_TEXT_FIELD(struct sl_model_texts, idle_standby_s), SL_WORDS_FIELD(struct sl_model_texts, device),               \
-                SL_TEXT_FIELD(struct sl_model_texts, gpu_completions), SL_TEXT_FIELD(struct sl_model_texts, gpu_tune),             \
-                SL_TEXT_FIELD(struct sl_model_texts, gpu_tune_seconds), SL_TEXT_FIELD(struct sl_model_texts, gpu_results),         \
-                SL_TEXT_FIELD(struct sl_model_texts, gpu_fallback), SL_TEXT_FIELD(struct sl_model_texts, isolation),               \
-                SL_TEXT_FIELD(struct sl_model_texts, on_crash), SL_TEXT_FIELD(struct sl_model_texts, hang_ms),                     \
-                SL_TEXT_FIELD(struct sl_model_texts, predictions), SL_TEXT_FIELD(struct sl_model_texts, threads),                  \
+                SL_TEXT_FIELD(struct sl_model_texts, shapes_max), SL_TEXT_FIELD(struct sl_model_texts, load),                      \
+                SL_TEXT_FIELD(struct sl_model_texts, idle_unload_s), SL_TEXT_FIELD(struct sl_model_texts, idle_standby_s),         \
+                SL_WORDS_FIELD(struct sl_model_texts, device),                                                                     \
+                SL_WORKER_OPTIONS(WORKER_FIELD, WORKER_FIELD) SL_TEXT_FIELD(struct sl_model_texts, threads),                       \
                 SL_WORDS_FIELD(struct sl_model_texts, fuse), SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                    \
                 SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
@@ -140,27 +127,26 @@ struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *c
         struct sl_lower_options lowering = config->lowering;
         char wish[SL_WISH_BYTES];
 
-        sl_lower_options_use_threads(&lowering, config->threads);
+        sl_lower_options_use_threads(&lowering, config->worker.threads);
         lowering.laned |= config->fuse != SL_SHARING_NEVER;
         if (config->on_gpu) /* where the build has no such backend, the GPU's process says what it lacks */
                 (void)sl_lower_options_set(&lowering, SL_LOWER_OPTION_backend, "cuda", wish);
         return lowering;
 }
 
+#define PRESET(key, preset, ...) .key = (preset),
+
 void sl_model_config_init(struct sl_model_config *config)
 {
         *config = (struct sl_model_config){
                 .batch_bytes_max = 64ull << 20,
                 .instances = 1,
-                .threads = 1,
+                .worker = {.threads = 1, SL_WORKER_OPTIONS(PRESET, PRESET)},
                 .segment_samples = 128,
                 .slice_ms = 10,
                 .samples_max = 1u << 20,
                 .queue_requests = 1024,
-                .warmup_ms = 200,
                 .shapes_max = 16,
-                .hang_ms = 120000,
-                .gpu_tune_seconds = 20,
                 .batching = {.policy = SL_POLICY_work_conserving, .latency_ms = 20},
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_NONE, /* of a model by itself */
@@ -561,7 +547,7 @@ static int apply_task(const struct reading *reading, const struct sl_model_texts
 static const char *find_unused(
         const struct reading *reading, const struct sl_model_texts *texts, const struct sl_model_config *config)
 {
-        if (*reading->prefix || config->is_ensemble || config->on_gpu || config->isolation == SL_ISOLATION_PROCESS)
+        if (*reading->prefix || config->is_ensemble || config->on_gpu || config->worker.isolation == SL_ISOLATION_PROCESS)
                 return NULL;
         return texts->on_crash ? "on_crash" : texts->hang_ms ? "hang_ms" : NULL;
 }

@@ -80,21 +80,16 @@ struct sl_version_policy {
 
 struct sl_model_config {
         struct sl_lower_options lowering;
+        struct sl_worker_options worker;
         bool batch_given;   /* batch_max is somebody's wish, not the default */
         bool workers_given; /* so is how many workers there are */
         bool load_given;
         uint64_t batch_bytes_max;
-        uint32_t threads; /* 0: auto */
-        uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
-        uint32_t load, idle_unload_s, idle_standby_s;             /* 1: on_request, 2: standby; 0: never */
-        uint32_t isolation, on_crash, hang_ms, predictions, fuse; /* enum sl_isolation and so on */
+        uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, shapes_max, fuse; /* enum sl_sharing */
+        uint32_t load, idle_unload_s, idle_standby_s; /* 1: on_request, 2: standby; 0: never */
         bool on_gpu;
         struct sl_gpu_let gpus[SL_GPUS_MAX]; /* then: each has workers of its own */
         uint32_t n_gpus;
-        uint32_t gpu_completions;                            /* 1: words */
-        uint32_t gpu_fallback;                               /* 1: to the CPU */
-        uint32_t gpu_tune, gpu_tune_seconds;                 /* enum sl_gpu_tune */
-        uint32_t gpu_results;                                /* 1: arena */
         struct sl_name_list *fuse_names;                     /* that it shares workers with, of AUTO; NULL: with any */
         uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
         struct sl_batching batching;
@@ -166,12 +161,13 @@ struct sl_model_texts {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)
         SL_LOWER_OPTIONS(X)
 #undef X
-        char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max,
-                *load, *idle_unload_s, *idle_standby_s;
+#define X(name, ...) char *name;
+        SL_WORKER_OPTIONS(X, X)
+#undef X
+        char *batch_bytes_max, *instances, *threads, *segment_samples, *slice_ms, *samples_max, *queue_requests, *shapes_max, *load,
+                *idle_unload_s, *idle_standby_s;
         char **device;
         uint32_t device_count;
-        char *gpu_completions, *gpu_fallback, *gpu_results, *gpu_tune, *gpu_tune_seconds, *isolation, *on_crash, *hang_ms,
-                *predictions, *threads;
         char **fuse;
         uint32_t fuse_count;
         char **batch_sizes;

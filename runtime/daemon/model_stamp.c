@@ -45,13 +45,12 @@ static bool has_each_gpu(const struct sl_model_config *config)
 /* Which GPUs workers are on is as their number: it does not count. */
 static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
 {
-        uint32_t numbers[] = {config->threads, config->segment_samples, config->slice_ms, config->samples_max,
-                config->queue_requests, config->warmup_ms, config->shapes_max, config->isolation, config->on_crash, config->hang_ms,
-                config->predictions, config->fuse, config->rule, config->n_members, has_each_gpu(config) ? 2 : config->on_gpu,
-                config->gpu_completions, config->gpu_fallback, config->gpu_results, config->gpu_tune, config->gpu_tune_seconds};
+        uint32_t numbers[] = {config->segment_samples, config->slice_ms, config->samples_max, config->queue_requests,
+                config->shapes_max, config->fuse, config->rule, config->n_members, has_each_gpu(config) ? 2 : config->on_gpu};
         uint64_t bytes_max = config->batch_given ? 0 : config->batch_bytes_max;
 
         stamp = mix_options(mix(stamp, numbers, sizeof(numbers)), &config->lowering);
+        stamp = mix(stamp, &config->worker, sizeof(config->worker));
         stamp = mix(stamp, &bytes_max, sizeof(bytes_max));
         stamp = mix(stamp, &config->batching, sizeof(config->batching));
         for (uint32_t i = 0; i < config->n_members; i++)

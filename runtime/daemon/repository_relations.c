@@ -42,7 +42,7 @@ static int check_members(const struct sl_repository_scan *scan, struct sl_scanne
                 bool is_combiner = i == ensemble->config->n_members;
                 const char *fault = member_fault(member);
 
-                if (!fault && is_combiner && (member->config->on_gpu || member->config->isolation == SL_ISOLATION_PROCESS))
+                if (!fault && is_combiner && (member->config->on_gpu || member->config->worker.isolation == SL_ISOLATION_PROCESS))
                         fault = "computed by processes of its own, which see no predictions of others: isolation: none, device: "
                                 "cpu";
 

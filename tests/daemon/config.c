@@ -53,9 +53,9 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->model_defaults.segment_samples, 128);
         cr_assert_eq(config->model_defaults.lowering.batch_max, 32);
         cr_assert_eq(config->model_defaults.queue_requests, 1024);
-        cr_assert_eq(config->model_defaults.warmup_ms, 200);
-        cr_assert_eq(config->model_defaults.hang_ms, 120000);
-        cr_assert_eq(config->model_defaults.threads, 1);
+        cr_assert_eq(config->model_defaults.worker.warmup_ms, 200);
+        cr_assert_eq(config->model_defaults.worker.hang_ms, 120000);
+        cr_assert_eq(config->model_defaults.worker.threads, 1);
         cr_assert_eq(config->model_defaults.batch_bytes_max, 64ull << 20);
         cr_assert_not(config->model_defaults.batch_given);
         cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
@@ -141,8 +141,8 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->n_models, 2);
         cr_assert_str_eq(sl_lower_options_backend(&config->model_defaults.lowering), "ref");
         cr_assert_eq(config->model_defaults.instances, 2);
-        cr_assert_eq(config->model_defaults.threads, 0);
-        cr_assert_eq(config->model_defaults.warmup_ms, 0);
+        cr_assert_eq(config->model_defaults.worker.threads, 0);
+        cr_assert_eq(config->model_defaults.worker.warmup_ms, 0);
         cr_assert_eq(config->model_defaults.batch_bytes_max, 1u << 20);
         cr_assert(config->model_defaults.batch_given);
         cr_assert(config->model_defaults.workers_given);

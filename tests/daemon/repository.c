@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "choice.h"
 #include "folder.h"
+#include "model_stamp.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -368,6 +369,22 @@ Test(repository, the_stamp_changes_with_the_file_and_with_its_configuration_only
         cr_assert_eq(stamp(), configured, "workers come and go while it serves");
         folder_write(&folder, "a/1/model.onnx", "another model");
         cr_assert_neq(stamp(), configured);
+}
+
+/* The record has a word for each. */
+Test(repository, the_stamp_changes_with_each_option_of_a_worker)
+{
+        struct sl_model_config config;
+        uint64_t first;
+
+        sl_model_config_init(&config);
+        first = sl_model_stamp(&config, NULL, NULL);
+        for (size_t i = 0; i < sizeof(config.worker) / sizeof(uint32_t); i++) {
+                struct sl_model_config other = config;
+
+                ((uint32_t *)&other.worker)[i]++;
+                cr_expect_neq(sl_model_stamp(&other, NULL, NULL), first, "option %zu", i);
+        }
 }
 
 static uint64_t stamp_of(const char *repository)

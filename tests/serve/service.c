@@ -44,6 +44,7 @@ void service_init(struct service *service)
                 DIGITS "/models/densenet/1/model.onnx", DIGITS "/models/mobilenet/1/model.onnx", DIGITS "/models/mlp/1/model.onnx"};
         struct sl_model_spec common = {.version = 1,
                 .workers = {.n = 1},
+                .worker = {.threads = 1},
                 .segment_samples = 128,
                 .slice_ns = 10 * SL_NS_PER_MS,
                 .samples_max = 1 << 20,

@@ -25,7 +25,7 @@ static void start_init(struct start *start, uint32_t warmup_ms)
 {
         service_init(&start->service);
         start->service.n_specs = 1;
-        start->service.specs[0].warmup_ms = warmup_ms;
+        start->service.specs[0].worker.warmup_ms = warmup_ms;
         service_start(&start->service);
         start->client = service_connect(&start->service, STARLING_ROLE_CLIENT);
         cr_assert_eq(sl_stats_open(start->service.options.name, NULL, &start->stats, NULL), 0);

@@ -49,7 +49,7 @@ static void set_threads(struct service *service, uint32_t threads)
 {
         pthread_mutex_lock(&service->specs_lock);
         for (uint32_t i = 0; i < MODELS; i++) {
-                service->specs[i].threads = threads;
+                service->specs[i].worker.threads = threads;
                 service->specs[i].lowering.core.barrier = 1e-9;
         }
         pthread_mutex_unlock(&service->specs_lock);
@@ -81,7 +81,7 @@ Test(teams, of_all_cores_give_the_answers_of_one, .timeout = 60)
 
         service_init(&service);
         service.options.inline_ns = 0;
-        set_threads(&service, SL_THREADS_ALL);
+        set_threads(&service, 0);
         service_start(&service);
         check_models(&service);
         cr_expect_eq(count_members(), MODELS * (count_cores() - 1));
@@ -94,7 +94,8 @@ static const uint32_t samples[] = {1, 3, 32};
 #define ANSWERS (32 * DIGITS_CLASSES)
 
 /* What a network answers for so many samples. */
-static void infer_some(struct starling_queue *queue, struct starling_model *model, struct digits *digits, uint32_t n, float *ret_outputs)
+static void infer_some(
+        struct starling_queue *queue, struct starling_model *model, struct digits *digits, uint32_t n, float *ret_outputs)
 {
         struct starling_tensor input, output;
         struct starling_completion completion;
@@ -142,7 +143,7 @@ Test(teams, compute_the_bits_of_one_in_bfloat16, .timeout = 60)
         static float one[MODELS][SIZES][ANSWERS], team[MODELS][SIZES][ANSWERS];
 
         compute_in_bfloat16(1, one);
-        compute_in_bfloat16(SL_THREADS_ALL, team);
+        compute_in_bfloat16(0, team);
         for (uint32_t i = 0; i < MODELS; i++)
                 for (size_t size = 0; size < SIZES; size++)
                         for (uint32_t k = 0; k < samples[size] * DIGITS_CLASSES; k++)

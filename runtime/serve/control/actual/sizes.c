@@ -50,12 +50,13 @@ static const struct sl_model_spec *spec_of(const struct sl_served *open)
         return &open->spec->spec;
 }
 
-/* Nobody has said how many workers there are, or where, or what else computes: one for each core suits a plan that all sizes share. */
+/* Nobody has said how many workers there are, or where, or what else computes: one for each core suits a plan that all sizes share.
+ */
 static bool are_workers_free(const struct sl_served *open)
 {
         const struct sl_model_spec *spec = &open->want.spec->spec;
 
-        return spec->workers_free && spec->threads <= 1 && spec->fuse == SL_SHARING_NEVER &&
+        return spec->workers_free && spec->worker.threads == 1 && spec->fuse == SL_SHARING_NEVER &&
                sl_worker_set_equal(&open->want.workers, &spec->workers) && sl_worker_set_unplaced(&spec->workers) == 1;
 }
 
@@ -187,7 +188,7 @@ static bool may_compute_any(const struct sl_served *open)
         const struct sl_model_spec *spec = spec_of(open);
 
         return open->model->info->n_symbols && spec->lowering.any_size == SL_ANY_SIZE_AUTO && !spec->lowering.batch_invariant &&
-               spec->isolation == SL_ISOLATION_NONE && !spec->on_gpu && spec->predictions == SL_PREDICTIONS_REAL;
+               spec->worker.isolation == SL_ISOLATION_NONE && !spec->on_gpu && !sl_worker_options_are_fake(&spec->worker);
 }
 
 static void prepare_any(struct sl_registry *r, struct sl_served *open)

@@ -38,6 +38,8 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
         if (!crew)
                 return -ENOMEM;
         crew->options = *options;
+        if (options->own_process)
+                crew->options.worker.threads = 1;
         if (options->on_gpu)
                 crew->gpu_number = ++sl_supervisor_gpu_hosts(options->supervisor)->n_crews;
         crew->seats = (struct sl_seats){
@@ -187,7 +189,7 @@ int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const s
                 return r;
         crew->replaced_gpu_number = replaced ? replaced->gpu_number : 0;
         r = sl_crew_start_some(crew, crew->wanted.wishes, crew->wanted.n, replaced, background,
-                crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
+                crew->options.runtime->inline_ns > 0 && !sl_worker_options_are_fake(&crew->options.worker), error);
         /* Threads that the system does not give are left out as others are that cannot start. */
         for (; r < 0 && crew->n && crew->wanted.n > crew->n; crew->wanted.n--)
                 report_left_out(crew, &crew->wanted.wishes[crew->wanted.n - 1], error->text);
@@ -214,7 +216,7 @@ static void leave_out(struct sl_crew *crew, uint32_t i, const char *cause)
 
 static void look_at_start(struct sl_crew *crew, struct sl_executor *executor)
 {
-        uint64_t due_ns = sl_process_executor_look(executor, crew->options.hang_ns, sl_clock_ns());
+        uint64_t due_ns = sl_process_executor_look(executor, sl_worker_options_hang_ns(&crew->options.worker), sl_clock_ns());
 
         crew->starting_due_ns = due_ns < crew->starting_due_ns ? due_ns : crew->starting_due_ns;
 }
@@ -236,7 +238,7 @@ int sl_crew_starting(struct sl_crew *crew, struct sl_error *error)
                 }
                 if (state == SL_EXECUTOR_READY)
                         sl_seat_show(crew->workers[i].seat, SL_STATS_WORKER_WARM);
-                else if (crew->options.own_process && crew->options.hang_ns)
+                else if (crew->options.own_process && crew->options.worker.hang_ms)
                         look_at_start(crew, crew->workers[i].executor);
                 starting += state == SL_EXECUTOR_STARTING;
         }
@@ -485,8 +487,8 @@ static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns
                 relieve_worker(crew, i, now_ns);
         else if (worker->state == SL_CREW_STARTING && state == SL_EXECUTOR_READY)
                 enlist_worker(crew, i);
-        else if (state >= 0 && crew->options.hang_ns)
-                return sl_process_executor_look(worker->executor, crew->options.hang_ns, now_ns);
+        else if (state >= 0 && crew->options.worker.hang_ms)
+                return sl_process_executor_look(worker->executor, sl_worker_options_hang_ns(&crew->options.worker), now_ns);
         return UINT64_MAX;
 }
 

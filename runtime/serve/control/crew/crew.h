@@ -14,9 +14,9 @@
 
 #include "batch_limit.h"
 #include "gpu_let.h"
-#include "gpu_tuning.h"
 #include "model_digest.h"
 #include "seats.h"
+#include "worker_options.h"
 #include "worker_set.h"
 #include "workers.h"
 
@@ -51,26 +51,20 @@ struct sl_crew_options {
         struct sl_lets *lets;
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
-        struct sl_model *model;        /* it has its plan */
-        struct sl_model_identity file; /* of which that was made */
-        struct sl_batch_limit limit;   /* of a worker without a batch size of its own */
-        uint64_t dynamic_bytes;        /* of data-dependent steps, for each worker */
-        bool own_process;              /* each worker has one, or is in that of a GPU */
-        bool on_gpu;                   /* on which ones wishes say */
-        bool fell_back;                /* it was to be, and is on the CPU: then GPUs of wishes do not count */
+        struct sl_model *model;          /* it has its plan */
+        struct sl_model_identity file;   /* of which that was made */
+        struct sl_batch_limit limit;     /* of a worker without a batch size of its own */
+        uint64_t dynamic_bytes;          /* of data-dependent steps, for each worker */
+        struct sl_worker_options worker; /* of processes `threads` does not count */
+        bool own_process;                /* each worker has one, or is in that of a GPU */
+        bool on_gpu;                     /* on which ones wishes say */
+        bool fell_back;                  /* it was to be, and is on the CPU: then GPUs of wishes do not count */
         uint32_t n_gpus;
         struct sl_gpu_let gpus[SL_GPUS_MAX]; /* what SL_GPU_EACH is here */
-        bool gpu_words;                      /* it writes itself that a launch has ended */
-        struct sl_gpu_tuning gpu_tuning;     /* what is timed there */
         bool asked;                          /* a request of this user wanted its sizes: what is kept of it counts as its */
         uint32_t uid;
-        bool gpu_direct;                  /* and predictions to clients' arenas */
-        bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
-        uint32_t warmup_ms;
         uint64_t first_ns; /* of its plan on standby: what a sample took before (standby.h); those that start later run one */
-        uint32_t threads; /* of a worker, at most as many as its let has cores; 0 and 1: one */
-        uint64_t hang_ns; /* that a process may have a job and answer nothing, at least; 0: any time */
 };
 
 struct sl_crew {

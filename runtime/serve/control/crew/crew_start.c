@@ -46,7 +46,7 @@ static uint64_t open_bytes_promised(const struct sl_crew_options *options)
 /* Where a worker runs that nobody has put anywhere: one with a team shares all worker cores. */
 static const cpu_set_t *cores_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
 {
-        return options->threads > 1 && !CPU_COUNT(&wish->cores) ? &options->lets->allowed : &wish->cores;
+        return options->worker.threads != 1 && !CPU_COUNT(&wish->cores) ? &options->lets->allowed : &wish->cores;
 }
 
 static uint32_t threads_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
@@ -54,9 +54,9 @@ static uint32_t threads_of(const struct sl_crew_options *options, const struct s
         uint32_t cores = (uint32_t)CPU_COUNT(cores_of(options, wish)),
                  most = cores < SL_TEAM_MEMBERS_MAX ? cores : SL_TEAM_MEMBERS_MAX;
 
-        if (options->threads <= 1 || !cores)
+        if (!cores)
                 return 1;
-        return options->threads < most ? options->threads : most;
+        return options->worker.threads && options->worker.threads < most ? options->worker.threads : most;
 }
 
 /*
@@ -128,7 +128,7 @@ static uint64_t spin_ns(const struct sl_crew *crew, const struct sl_let *let)
 
 static uint64_t warmup_ns(const struct sl_crew *crew, const struct sl_let *let, bool background)
 {
-        return background && !let->turns.for_one ? 0 : crew->options.warmup_ms * SL_NS_PER_MS;
+        return background && !let->turns.for_one ? 0 : crew->options.worker.warmup_ms * SL_NS_PER_MS;
 }
 
 static uint64_t longer(uint64_t a, uint64_t b)
@@ -165,7 +165,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
-                        .fake = options->fake,
+                        .fake = sl_worker_options_are_fake(&options->worker),
                         .growth = &options->memory->growth,
                         .inline_ns = inline_trial_ns(crew, start),
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
@@ -204,8 +204,8 @@ static int start_lane(struct sl_crew *crew, const struct start *start, struct sl
                                         .inline_ns = inline_trial_ns(crew, start),
                                         .inline_bound_ns = SL_INLINE_ALONE_NS,
                                         .first_ns = options->first_ns,
-                                        .warmup_ns = crew->options.warmup_ms * SL_NS_PER_MS,
-                                        .fake = options->fake,
+                                        .warmup_ns = crew->options.worker.warmup_ms * SL_NS_PER_MS,
+                                        .fake = sl_worker_options_are_fake(&options->worker),
                                         .growth = &options->memory->growth,
                                         .stats = start->stats,
                                 },
@@ -218,14 +218,13 @@ static int start_lane(struct sl_crew *crew, const struct start *start, struct sl
                 ret_executor, error);
 }
 
-/* A worker that starts for ten times hang_ns hangs: what it times takes no great part of that. */
+/* A worker that starts for ten times hang_ms hangs: what it times takes no great part of that. */
 static struct sl_gpu_tuning tuning_of(const struct sl_crew_options *options)
 {
-        struct sl_gpu_tuning tuning = options->gpu_tuning;
+        uint64_t bound_ns = options->worker.gpu_tune_seconds * SL_NS_PER_SECOND,
+                 hang_ns = sl_worker_options_hang_ns(&options->worker);
 
-        if (options->hang_ns && tuning.bound_ns > 2 * options->hang_ns)
-                tuning.bound_ns = 2 * options->hang_ns;
-        return tuning;
+        return (struct sl_gpu_tuning){options->worker.gpu_tune, hang_ns && bound_ns > 2 * hang_ns ? 2 * hang_ns : bound_ns};
 }
 
 static bool is_wanted_there(const struct sl_crew *crew, const struct sl_gpu_let *let)
@@ -263,7 +262,7 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                 .accumulator = options->accumulator,
                 .program = options->runtime->compile_program,
                 .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
-                .fake = options->fake,
+                .fake = sl_worker_options_are_fake(&options->worker),
                 .memory_bytes = bytes_of(crew, &start->wish, 1) + options->dynamic_bytes,
                 .growth = &options->memory->growth,
                 .dynamic_bytes = options->dynamic_bytes,
@@ -273,8 +272,8 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                 .background = start->background,
                 .gpu = options->on_gpu ? &start->let->gpu : NULL,
                 .gpu_part = options->on_gpu ? gpu_part_of(crew, start) : (struct sl_gpu_part){0},
-                .gpu_words = options->gpu_words,
-                .gpu_direct = options->gpu_direct && options->on_gpu,
+                .gpu_words = options->worker.gpu_completions,
+                .gpu_direct = options->worker.gpu_results && options->on_gpu,
                 .gpu_tuning = tuning_of(options),
                 .gpu_hosts = sl_supervisor_gpu_hosts(options->supervisor),
                 .asked = options->asked,

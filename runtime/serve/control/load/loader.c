@@ -54,19 +54,14 @@ struct sl_load {
         struct sl_model *model;
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max;
-        char *path;                /* of the model file */
-        bool compiled;             /* and not found in the cache */
-        bool own_process;          /* for each worker, or that of a GPU */
-        bool isolated, falls_back; /* each worker, on the CPU; and to the CPU, if the GPU's backend cannot run it */
-        bool fell_back;            /* it was so */
-        bool on_gpu;
-        bool gpu_words, gpu_direct;
-        struct sl_gpu_tuning gpu_tuning;
+        char *path;    /* of the model file */
+        bool compiled; /* and not found in the cache */
+        struct sl_worker_options worker;
+        bool own_process; /* for each worker, or that of a GPU */
+        bool on_gpu, fell_back;
         struct sl_gpu_asks asks; /* of the GPUs, from ASKING on */
-        bool fake;               /* predictions are zeros */
         bool fuses;              /* with others of its architecture */
         uint64_t circle;         /* and of this circle (spec.h) */
-        uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
         struct sl_tried_sizes tried;
         struct sl_standby standby; /* until its plan is the model's */
@@ -114,7 +109,7 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->stamp = spec->stamp;
         model->stats = options->stats;
         model->memory = options->memory;
-        model->reruns = spec->on_crash == SL_ON_CRASH_RERUN;
+        model->reruns = spec->worker.on_crash == SL_ON_CRASH_RERUN;
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
         model->rows_max = spec->batching.policy == SL_POLICY_single ? 1 : spec->lowering.batch_max;
@@ -227,7 +222,7 @@ static int tell_fake(const struct sl_load *load, struct sl_error *error)
 
 static bool may_fuse(const struct sl_load *load)
 {
-        return load->fuses && !load->own_process && load->threads <= 1 && !sl_plan_is_dynamic(load->model->plan) &&
+        return load->fuses && !load->own_process && load->worker.threads == 1 && !sl_plan_is_dynamic(load->model->plan) &&
                load->model->info->family[0];
 }
 
@@ -282,23 +277,17 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .model = load->model,
                 .limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max),
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
-                .warmup_ms = load->warmup_ms,
+                .worker = load->worker,
                 .first_ns = load->standby.first_ns,
-                .threads = load->own_process ? 1 : load->threads,
                 .own_process = load->own_process,
                 .on_gpu = load->on_gpu,
                 .fell_back = load->fell_back,
-                .gpu_words = load->gpu_words,
-                .gpu_tuning = load->gpu_tuning,
                 .asked = load->options.asked && sl_plan_base(load->model->plan),
                 .uid = load->options.uid,
-                .gpu_direct = load->gpu_direct,
-                .fake = load->fake,
-                .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
         };
 
-        if (load->fake && tell_fake(load, error) < 0)
+        if (sl_worker_options_are_fake(&load->worker) && tell_fake(load, error) < 0)
                 return -EINVAL;
         options.n_gpus = sl_gpu_asks_usable(&load->asks, options.gpus);
         int r = join_bundle(load, error);
@@ -410,6 +399,12 @@ static void fill_core(const struct sl_load_options *options, struct sl_lower_opt
         lowering->core = target.core;
 }
 
+static void set_device(struct sl_load *load, bool on_gpu)
+{
+        load->on_gpu = on_gpu;
+        load->own_process = on_gpu || load->worker.isolation == SL_ISOLATION_PROCESS;
+}
+
 static struct sl_load *load_new(const struct sl_model_spec *spec, const struct sl_load_options *options)
 {
         struct sl_load *load = calloc(1, sizeof(*load));
@@ -429,17 +424,8 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         fill_core(options, &load->lowering);
         load->batch_bytes_max = spec->batch_bytes_max;
         load->workers = spec->workers;
-        load->warmup_ms = spec->warmup_ms;
-        load->hang_ms = spec->hang_ms;
-        load->threads = spec->threads;
-        load->isolated = spec->isolation == SL_ISOLATION_PROCESS;
-        load->falls_back = spec->gpu_falls_back;
-        load->own_process = load->isolated || spec->on_gpu;
-        load->on_gpu = spec->on_gpu;
-        load->gpu_words = spec->gpu_words;
-        load->gpu_tuning = spec->gpu_tuning;
-        load->gpu_direct = spec->gpu_direct;
-        load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
+        load->worker = spec->worker;
+        set_device(load, spec->on_gpu);
         load->circle = spec->fuse_circle;
         load->fuses = spec->fuse == SL_SHARING_AUTO;
         load->path = strdup(spec->path);
@@ -454,8 +440,8 @@ static int ask_gpus(struct sl_load *load, struct sl_error *error)
         load->state = SL_LOAD_ASKING;
         load->waits_ns = sl_clock_ns();
         return sl_gpu_asks_begin(&load->asks, sl_supervisor_gpu_hosts(load->options.supervisor),
-                load->options.runtime->compile_program, &load->workers, load->hang_ms * SL_PROCESS_START_HANGS * SL_NS_PER_MS,
-                error);
+                load->options.runtime->compile_program, &load->workers,
+                SL_PROCESS_START_HANGS * sl_worker_options_hang_ns(&load->worker), error);
 }
 
 static int find_plan(struct sl_load *load, struct sl_error *error)
@@ -481,8 +467,7 @@ static int find_plan(struct sl_load *load, struct sl_error *error)
 static void follow_standby(struct sl_load *load)
 {
         load->fell_back = load->standby.fell_back;
-        load->on_gpu &= !load->fell_back;
-        load->own_process = load->isolated || load->on_gpu;
+        set_device(load, load->on_gpu && !load->fell_back);
 }
 
 static int begin(struct sl_load *load, struct sl_error *error)
@@ -614,8 +599,7 @@ static int fall_back(struct sl_load *load, const struct sl_error *cause, struct 
         char wish[SL_WISH_BYTES];
 
         log_load(load, LOG_WARNING, "gpu-fallback", cause->text);
-        load->on_gpu = false;
-        load->own_process = load->isolated;
+        set_device(load, false);
         load->fell_back = true;
         sl_gpu_asks_end(&load->asks);
         sl_plan_free(sl_take(load->options.base)); /* of the GPU too */
@@ -634,7 +618,7 @@ static int end_compilation(struct sl_load *load, struct sl_error *error)
         struct stat status;
         bool at_once;
 
-        if (r == -ENOTSUP && load->on_gpu && load->falls_back)
+        if (r == -ENOTSUP && load->on_gpu && load->worker.gpu_fallback)
                 return fall_back(load, &warning, error);
         if (r == -ENOMEM)
                 (void)sl_compiler_limit_passed(load->options.runtime, load->options.memory,

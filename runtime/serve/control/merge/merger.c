@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "block_maker.h"
-#include "compiler_limit.h"
 #include "compile.h"
+#include "compiler_limit.h"
 #include "compilers.h"
 #include "crew.h"
 #include "dispatcher.h"
@@ -64,7 +64,8 @@ static bool is_settled(const struct sl_served *served, const struct sl_bundle *b
 /* Plans of one merged graph are made of whole files. */
 static bool can_be_merged(const struct sl_served *served)
 {
-        return !served->is_shape && !served->model->info->n_symbols && !served->model->crew->options.fake;
+        return !served->is_shape && !served->model->info->n_symbols &&
+               !sl_worker_options_are_fake(&served->model->crew->options.worker);
 }
 
 /* False: one of the bundle is not ready, or on its way. A model that has several names counts once. */

@@ -290,10 +290,10 @@ static bool count(struct sl_autoscale *a, double since_s, bool is_comparable)
 
 static uint32_t cores_of(const struct sl_autoscale *a, const struct row *row)
 {
-        uint32_t threads = row->model->crew->options.threads;
+        uint32_t threads = row->model->crew->options.worker.threads;
         uint32_t cores = (uint32_t)CPU_COUNT(&a->registry->lets->allowed);
 
-        return threads > cores ? cores : threads ? threads : 1;
+        return threads && threads < cores ? threads : cores;
 }
 
 static uint64_t bytes_of(const struct row *row)
@@ -319,8 +319,8 @@ static double price_of(const struct sl_autoscale *a, const struct row *row)
 static struct sl_scale_problem state_problem(struct sl_autoscale *a)
 {
         const struct sl_runtime_options *options = a->registry->options.runtime;
-        struct sl_scale_problem problem = {.needs = a->needs, .kinds = a->kinds, .slack = options->autoscale.slack,
-                .lambda = options->autoscale.lambda};
+        struct sl_scale_problem problem = {
+                .needs = a->needs, .kinds = a->kinds, .slack = options->autoscale.slack, .lambda = options->autoscale.lambda};
         double cores = CPU_COUNT(&a->registry->lets->allowed), bytes = (double)sl_memory_left(a->registry->options.memory);
 
         for (uint32_t i = 0; i < a->n; i++) {
@@ -455,8 +455,8 @@ static bool is_overloaded(const struct sl_autoscale *a, const struct row *row)
         uint32_t n = count_serving(crew), overloaded = 0;
 
         for (uint32_t i = 0; i < crew->n; i++)
-                overloaded += crew->workers[i].seat &&
-                              sl_counter_read(&crew->workers[i].seat->condition) == SL_CONDITION_OVERLOADED;
+                overloaded +=
+                        crew->workers[i].seat && sl_counter_read(&crew->workers[i].seat->condition) == SL_CONDITION_OVERLOADED;
         return n && overloaded == n && (!row->served || n >= most_of(a, row));
 }
 
@@ -467,8 +467,9 @@ static struct sl_offer_load load_of_row(const struct sl_autoscale *a, const stru
                 .required = fmax(row->load.rate, LEAST_LOAD) * a->registry->options.runtime->autoscale.slack};
 
         load.lacks = row->need.verdict == SL_SCALE_LACKS ||
-                     (row->model->crew && (is_overloaded(a, row) || (!row->served && load.rate > 0 &&
-                                                                            load.required > load.rate * count_serving(row->model->crew))));
+                     (row->model->crew &&
+                             (is_overloaded(a, row) || (!row->served && load.rate > 0 &&
+                                                               load.required > load.rate * count_serving(row->model->crew))));
         return load;
 }
 

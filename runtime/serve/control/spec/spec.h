@@ -8,21 +8,17 @@
 #include "batching.h"
 #include "combining.h"
 #include "gpu_let.h"
-#include "gpu_tuning.h"
 #include "lower_options.h"
 #include "rule.h"
+#include "worker_options.h"
 #include "worker_set.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SL_PREPARED_MAX 8
-#define SL_THREADS_ALL  UINT32_MAX
 
 enum sl_sharing { SL_SHARING_NEVER, SL_SHARING_AUTO };
-enum sl_isolation { SL_ISOLATION_NONE, SL_ISOLATION_PROCESS };
-enum sl_predictions { SL_PREDICTIONS_REAL, SL_PREDICTIONS_FAKE };
-enum sl_on_crash { SL_ON_CRASH_FAIL, SL_ON_CRASH_RERUN };
 
 struct sl_model_spec {
         const char *name; /* as clients open it: "lenet", "lenet:2", "digits" */
@@ -43,23 +39,14 @@ struct sl_model_spec {
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
         struct sl_worker_set workers;
-        bool workers_free; /* nobody has said how many: a plan of any size has one for each core (actual/sizes.c) */
-        uint32_t threads;  /* that a worker computes a batch with, of the cores of its let: 0 and 1 one, SL_THREADS_ALL all */
-        uint64_t slice_ns; /* a job takes no longer, unless it is a single sample */
-        struct sl_batching batching;         /* which idle worker takes how many samples when */
-        uint32_t warmup_ms;                  /* how long an instance may run larger batches than one before its first request */
-        enum sl_predictions predictions;     /* fake: zeros, all else is real */
-        enum sl_sharing fuse;                /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
-        uint64_t fuse_circle;                /* and with which: those that have the same; 0: any that have that */
-        enum sl_isolation isolation;         /* whether each worker has a process of its own */
-        bool on_gpu;                         /* its workers are in processes of GPUs: those that `workers` says */
-        bool gpu_words;                      /* that GPU writes itself that a launch has ended */
-        struct sl_gpu_tuning gpu_tuning;     /* what is timed there */
-        bool gpu_direct;                     /* and predictions to clients' arenas */
-        enum sl_on_crash on_crash;           /* what becomes of what such a process has died with */
-        uint32_t hang_ms;                    /* that such a process may have a job and answer nothing, at least; 0: any time */
-        bool gpu_falls_back;                 /* of `on_gpu`: what the backend cannot run is served by the CPU */
-        uint32_t n_prepared;                 /* combinations of sizes that are ready before anybody asks */
+        bool workers_free;               /* nobody has said how many: a plan of any size has one for each core (actual/sizes.c) */
+        struct sl_worker_options worker; /* more of each of them */
+        uint64_t slice_ns;               /* a job takes no longer, unless it is a single sample */
+        struct sl_batching batching;     /* which idle worker takes how many samples when */
+        enum sl_sharing fuse;            /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
+        uint64_t fuse_circle;            /* and with which: those that have the same; 0: any that have that */
+        bool on_gpu;                     /* its workers are in processes of GPUs: those that `workers` says */
+        uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */
         const struct sl_dim_sizes *prepared; /* [n_prepared]; at most SL_PREPARED_MAX */
         bool prepared_known; /* names in them that are no open dimension of the model are mistakes, not other models' */
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
