@@ -16,7 +16,7 @@
 
 #define MEMBERS 5u
 #define JOBS    12u
-#define BACK_NS (60 * SL_NS_PER_SECOND)
+#define BACK_NS (120 * SL_NS_PER_SECOND)
 
 static const char *const names[MEMBERS] = {"mlp", "lenet", "mobilenet", "resnet", "densenet"};
 static struct digits_data data[MEMBERS];
@@ -138,15 +138,16 @@ static void guest_take(struct guest *guest, const struct starling_completion *co
         guest->partly += members.all != (1u << MEMBERS) - 1;
 }
 
+/* At least @requests, and until one was answered by some members only: a member that is killed may have nothing in hand. */
 static void guest_fly(struct guest *guest, uint32_t requests, void (*disturb)(uint32_t round))
 {
         struct starling_completion completions[JOBS];
         uint64_t end_ns = sl_clock_ns() + BACK_NS;
 
-        for (uint32_t sent = 0, round = 0; sent < requests || guest->n_flying; round++) {
+        for (uint32_t sent = 0, round = 0; sent < requests || !guest->partly || guest->n_flying; round++) {
                 int n;
 
-                for (uint32_t i = 0; i < JOBS && sent < requests; i++) {
+                for (uint32_t i = 0; i < JOBS && (sent < requests || !guest->partly); i++) {
                         struct starling_request request;
 
                         if (guest->flying[i])
@@ -163,7 +164,8 @@ static void guest_fly(struct guest *guest, uint32_t requests, void (*disturb)(ui
                 n = starling_wait(guest->queue, completions, JOBS, SL_NS_PER_SECOND);
                 for (int i = 0; i < n; i++)
                         guest_take(guest, &completions[i]);
-                cr_assert_lt(sl_clock_ns(), end_ns, "%u requests have no completion:\n%s", guest->n_flying, world_log(&world));
+                cr_assert_lt(sl_clock_ns(), end_ns, "%u requests have no completion, %llu were answered in part:\n%s",
+                        guest->n_flying, (unsigned long long)guest->partly, world_log(&world));
         }
 }
 
@@ -200,7 +202,6 @@ Test(partial, a_quorum_answers_while_processes_of_members_die)
         guest_fly(&guest, WORLD_SLOW ? 60 : 300, kill_one);
         cr_expect_gt(guest.done, guest.failed, "%llu done, %llu failed", (unsigned long long)guest.done,
                 (unsigned long long)guest.failed);
-        cr_expect_gt(guest.partly, 0);
         starling_close(guest.client);
         world_stop(&world);
 }
@@ -214,7 +215,6 @@ Test(partial, members_are_asked_until_two_agree_while_their_processes_die)
         guest_enter(&guest, "cascade");
         guest_fly(&guest, WORLD_SLOW ? 60 : 300, kill_one);
         cr_expect_gt(guest.done, guest.failed);
-        cr_expect_gt(guest.partly, 0);
         starling_close(guest.client);
         world_stop(&world);
 }
@@ -230,7 +230,6 @@ Test(partial, members_are_asked_until_two_agree)
         guest_enter(&guest, "cascade");
         guest_fly(&guest, WORLD_SLOW ? 100 : 400, NULL);
         cr_expect_eq(guest.failed, 0);
-        cr_expect_gt(guest.partly, 0);
         starling_close(guest.client);
         world_stop(&world);
 }

@@ -385,13 +385,22 @@ static bool is_absence(int result)
         return result == -ENOENT || result == -EAGAIN || result == -EIO || result == -ESTALE || result == -ESHUTDOWN;
 }
 
+/* Whoever is told that the runtime has not answered yet asks again: on a busy machine it may take longer than the library waits. */
+static bool is_late(int result, uint64_t begun_ns)
+{
+        return result == -ETIMEDOUT && sl_clock_ns() - begun_ns < LOST_NS;
+}
+
 static bool open_handle(struct client *client, uint32_t name)
 {
         struct starling_error error = {""};
+        uint64_t begun_ns = sl_clock_ns();
         int r = 0;
 
-        if (!client->handles[name])
-                r = starling_model_open(client->client, names[name], &client->handles[name], &error);
+        do {
+                if (!client->handles[name])
+                        r = starling_model_open(client->client, names[name], &client->handles[name], &error);
+        } while (is_late(r, begun_ns));
         if (r < 0 && !is_absence(r))
                 wrong("%s cannot be opened: %s", names[name], error.text);
         client->unopened += r < 0;
@@ -517,13 +526,17 @@ static void *reader_main(void *argument)
                 struct starling_client *client;
                 struct starling_error error;
                 uint64_t begun_ns = sl_clock_ns();
+                int r;
 
                 if (starling_connect(&options, &client, &error) < 0) {
                         wrong("a reader cannot connect: %s", error.text);
                         return NULL;
                 }
-                if (starling_model_list(client, entries, 2 * NAMES) < 0)
-                        wrong("a reader has no list");
+                do
+                        r = starling_model_list(client, entries, 2 * NAMES);
+                while (is_late(r, begun_ns));
+                if (r < 0)
+                        wrong("a reader has no list: %s", strerror(-r));
                 reader->times_ns[reader->n++] = sl_clock_ns() - begun_ns;
                 starling_close(client);
                 world_pause_us(1000);
@@ -565,15 +578,42 @@ static void expect_newest(void)
         starling_close(client.client);
 }
 
-static uint64_t read_promised(void)
+/* Bytes that are promised for @use. */
+static uint64_t read_promised(const char *use)
 {
-        struct sl_stats_header header;
+        struct sl_memory_stats memory;
         struct sl_stats_view *view;
+        uint64_t bytes = 0;
 
         cr_assert_eq(sl_stats_open(world.name, NULL, &view, NULL), 0);
-        sl_stats_read_header(view, &header);
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_MEMORY); i++)
+                if (sl_stats_read_memory(view, i, &memory) == 0 && !strcmp(memory.name, use))
+                        bytes = sl_counter_read(&memory.bytes);
         sl_stats_close(view);
-        return sl_counter_read(&header.memory_bytes);
+        return bytes;
+}
+
+/* What was cancelled, and what served before, has its memory until it is gone. */
+static void expect_given_back(const char *use)
+{
+        uint64_t begun_ns = sl_clock_ns(), bytes;
+
+        while ((bytes = read_promised(use)) && sl_clock_ns() - begun_ns < LOST_NS)
+                world_pause_us(1000);
+        cr_assert_eq(bytes, 0, "%s: %llu bytes are promised", use, (unsigned long long)bytes);
+}
+
+/* How much models take while they serve is also a matter of how fast they were when they were loaded (threads.inline_us). */
+static void expect_nothing_promised_without_models(struct starling_client *client)
+{
+        struct starling_error error = {""};
+
+        cr_assert(read_promised("plans") && read_promised("workers"));
+        for (uint32_t i = NAMES; i--;)
+                cr_assert_eq(starling_admin_unload(client, names[i], &error), 0, "%s: %s", names[i], error.text);
+        expect_given_back("compilers");
+        expect_given_back("plans");
+        expect_given_back("workers");
 }
 
 static uint64_t read_resident_kib(void)
@@ -714,15 +754,14 @@ TestSuite(storm, .init = set_up, .fini = tear_down, .timeout = 24 * 3600);
 Test(storm, what_is_asked_in_a_storm_is_answered_once_by_what_was_served)
 {
         uint32_t n = world_rounds("SL_STORM_ACTIONS", 400);
+        uint64_t resident, begun_ns;
         struct footprint before;
-        uint64_t promised, resident, begun_ns;
 
         start();
         blow(WARM_UP);
         make_calm(admins[0].client);
         before = world_footprint(&world);
         before.mappings += MAPPINGS_MORE;
-        promised = read_promised();
         resident = read_resident_kib();
         begun_ns = sl_clock_ns();
         blow(n);
@@ -731,9 +770,9 @@ Test(storm, what_is_asked_in_a_storm_is_answered_once_by_what_was_served)
         expect_newest();
         cr_assert_not(atomic_load(&failed), "%s", wrong_text);
         world_expect_footprint(&world, &before);
-        cr_log_info("resident %llu KiB before, %llu KiB after; promised %llu, %llu bytes", (unsigned long long)resident,
-                (unsigned long long)read_resident_kib(), (unsigned long long)promised, (unsigned long long)read_promised());
-        cr_expect_eq(read_promised(), promised);
+        cr_log_info("resident %llu KiB before, %llu KiB after", (unsigned long long)resident,
+                (unsigned long long)read_resident_kib());
         if (!WORLD_SLOW)
                 cr_expect_lt(read_resident_kib(), resident + RESIDENT_MORE);
+        expect_nothing_promised_without_models(admins[0].client);
 }
