@@ -70,8 +70,7 @@ static void unload(const char *name)
         struct starling_error error = {""};
 
         cr_assert_eq(starling_admin_unload(admin, name, &error), 0, "%s", error.text);
-        for (int i = 0; i < 60000 && workers_of(name)[0]; i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(!workers_of(name)[0]);
         cr_assert_str_eq(workers_of(name), "");
 }
 
@@ -208,6 +207,7 @@ Test(fuse, one_comes_and_goes_beside_others_and_nothing_is_lost_or_kept)
         honest_stop(honest[0]);
         honest_stop(honest[1]);
         world_expect_footprint(&world, &before);
+        WORLD_AWAIT(bytes_of_workers() == bytes);
         cr_expect_eq(bytes_of_workers(), bytes);
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACK_NS (60 * SL_NS_PER_SECOND)
+#define BACK_NS WORLD_PATIENCE_NS
 
 #ifdef STARLING_FAKE_GPU
 

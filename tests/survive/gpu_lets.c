@@ -164,6 +164,8 @@ Test(gpu_lets, of_a_model_that_is_being_replaced_take_no_room_of_others_after_a_
                 cr_expect(strstr(traffic.reason, "was killed by signal 9"), "%s", traffic.reason);
         else
                 printf("what was replaced had nothing in flight any more: the machine is slow\n");
+        gpu_traffic_serve_until(&traffic, a, "gpu:0/40%", 1, 0);
+        gpu_traffic_serve_until(&traffic, b, "gpu:0/45%", 1, 0);
         n_ended = world_count_log(&world, "event=worker-ended");
         cr_expect(n_ended == 2 || n_ended == 3, "%s", world_log(&world));
         end_lets("gpu:0/40%", "gpu:0/45%", n_ended);

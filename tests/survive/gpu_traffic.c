@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACK_NS (60 * SL_NS_PER_SECOND)
+#define BACK_NS WORLD_PATIENCE_NS
 
 void gpu_traffic_enter(struct gpu_traffic *traffic, struct world *world, struct digits_data *data)
 {
@@ -81,7 +81,7 @@ static bool take_completion(struct gpu_traffic *traffic, const struct starling_c
 uint32_t gpu_traffic_reap(struct gpu_traffic *traffic)
 {
         struct starling_completion done[GPU_TRAFFIC_MAX];
-        int n = starling_wait(traffic->queue, done, GPU_TRAFFIC_MAX, 50 * SL_NS_PER_SECOND);
+        int n = starling_wait(traffic->queue, done, GPU_TRAFFIC_MAX, BACK_NS);
         uint32_t n_failed = 0;
 
         cr_assert_gt(n, 0, "%u requests have no answer\n%s", traffic->n_flying, world_log(traffic->world));

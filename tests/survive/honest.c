@@ -142,8 +142,7 @@ void honest_expect_progress(struct honest *honest, uint64_t n)
                 n = FLYING + 1;
         until = honest_done(honest) + n;
         atomic_store(&honest->wanted, until);
-        for (int i = 0; i < 60000 && honest_done(honest) < until && !atomic_load(&honest->failed); i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(honest_done(honest) >= until || atomic_load(&honest->failed));
         cr_assert(!atomic_load(&honest->failed), "%s", honest->text);
         cr_assert_geq(honest_done(honest), until, "the honest client stands still");
 }

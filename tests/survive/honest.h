@@ -20,7 +20,7 @@ struct honest *honest_start_copy(const struct world *world, const char *model, c
 /* Requests that came back right so far. Any thread. */
 uint64_t honest_done(const struct honest *honest);
 
-/* Waits for @n more requests; fails after 60 s. */
+/* Waits for @n more requests. */
 void honest_expect_progress(struct honest *honest, uint64_t n);
 
 /* Ends and frees; fails when anything was wrong, or nothing was done: honest_expect_progress() first, as it does not wait. */

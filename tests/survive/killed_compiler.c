@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 
 #define ROUNDS    50u
-#define WAIT_NS   30000000000ull
-#define PAUSE_US  1000u
 #define DIMENSION 2048
 
 /* y [N, 2048] = x [N, 2048] . w: 16 MiB of weights, whose compilation takes about 89. */
@@ -143,10 +141,8 @@ static bool awaits(const struct world *world, const char *text)
 
 static void expect_await(const struct world *world, const char *text)
 {
-        for (uint64_t until_ns = starling_clock_ns() + WAIT_NS; starling_clock_ns() < until_ns; world_pause_us(PAUSE_US))
-                if (awaits(world, text))
-                        return;
-        cr_assert_fail("it does not wait for %s: %s", text, world_log((struct world *)world));
+        WORLD_AWAIT(awaits(world, text));
+        cr_assert(awaits(world, text), "it does not wait for %s: %s", text, world_log((struct world *)world));
 }
 
 /* @yaml leaves no room for a second compiler beside the first: what follows a load that was cancelled waits for @text. */
@@ -170,9 +166,7 @@ static void expect_wait(const char *yaml, const char *text)
         cr_expect_geq(promised(&world), bytes);
         uint32_t replaced = world_count_log(&world, "event=model-replaced model=large");
         cr_assert_eq(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
-        for (uint64_t until_ns = starling_clock_ns() + WAIT_NS; starling_clock_ns() < until_ns; world_pause_us(PAUSE_US))
-                if (world_count_log(&world, "event=model-replaced model=large") > replaced && promised(&world) == 0)
-                        break;
+        WORLD_AWAIT(world_count_log(&world, "event=model-replaced model=large") > replaced && promised(&world) == 0);
         cr_expect_eq(world_count_log(&world, "event=model-replaced model=large"), replaced + 1, "%s", world_log(&world));
         cr_expect_eq(promised(&world), 0);
         cr_expect_eq(world_count_log(&world, "event=model-not-replaced"), 0, "%s", world_log(&world));

@@ -67,8 +67,7 @@ static uint64_t bytes_of(const char *use)
 
 static void expect_bytes(const char *use, uint64_t wanted)
 {
-        for (uint32_t i = 0; i < 60000 && bytes_of(use) != wanted; i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(bytes_of(use) == wanted);
         cr_expect_eq(bytes_of(use), wanted, "%s: %llu bytes, wanted %llu", use, (unsigned long long)bytes_of(use),
                 (unsigned long long)wanted);
 }

@@ -12,10 +12,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define PATIENCE_MS 150000 /* as in world.h: more is a hang */
+
 int raw_dial(const char *socket_path)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        struct timeval limit = {.tv_sec = 60};
+        struct timeval limit = {.tv_sec = PATIENCE_MS / 1000};
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
         if (fd < 0)
@@ -135,14 +137,13 @@ int raw_request(const struct raw *raw, const struct sl_entry *entry, const struc
         memcpy((char *)slot + sizeof(slot->seq), (char *)&copy + sizeof(slot->seq), sizeof(copy) - sizeof(slot->seq));
         atomic_store(&slot->seq, index + 1);
         sl_doorbell_ring(raw->fds[SL_FD_DOORBELL]);
-        for (int tries = 0; tries < 60000; tries++) {
-                if (atomic_load(&queue.response->tail) == index + 1) {
-                        atomic_store(&queue.request->head, index + 1);
-                        return queue.response->completions[index & queue.mask].status;
-                }
+        for (int tries = 0; atomic_load(&queue.response->tail) != index + 1; tries++) {
+                if (tries == PATIENCE_MS)
+                        return -ETIMEDOUT;
                 usleep(1000);
         }
-        return -ETIMEDOUT;
+        atomic_store(&queue.request->head, index + 1);
+        return queue.response->completions[index & queue.mask].status;
 }
 
 bool raw_ended(const struct raw *raw)

@@ -363,6 +363,7 @@ Test(reload, names_beyond_those_that_a_runtime_has_are_counted_and_named)
         cr_expect_eq(starling_model_list(admin, NULL, 0), 4096);
         kill(world.pid, SIGHUP);
         cr_assert_eq(starling_admin_reload(admin, "densenet", NULL), 0);
+        WORLD_AWAIT(world_count_log(&world, "event=models-left-out models=50 limit=4096 ") > 1);
         cr_expect_eq(world_count_log(&world, "event=models-left-out models=50 limit=4096 "), 2, "%s", world_log(&world));
         cr_expect(is_ready("densenet"));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model's workers change while it serves, in number or in the batches that they take: what a reload does where nothing else of its configuration has changed.
+ * A model's workers change while it serves, in number or in the batches that they take: what a reload does where nothing else of
+ * its configuration has changed.
  */
 #include "digits.h"
 #include "honest.h"
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #define MODEL     "lenet"
-#define WAIT_MS   60000u
 #define SLOTS_MAX 64u
 
 static struct world world;
@@ -126,10 +126,7 @@ static void expect_workers(uint32_t n)
         struct page page = read_page();
 
         cr_assert_eq(page.n, n, "%s", world_log(&world));
-        for (uint32_t i = 0; i < WAIT_MS && !all_compute(&page); i++) {
-                world_pause_us(1000);
-                page = read_page();
-        }
+        WORLD_AWAIT((page = read_page(), all_compute(&page)));
         cr_expect(all_compute(&page), "a worker has got nothing to compute");
 }
 

@@ -170,7 +170,7 @@ Test(stats, processes_that_die_at_once_are_said_to_be_waited_for_and_their_model
         struct sl_worker_stats worker;
 
         start_with_processes();
-        for (uint64_t end_ns = sl_clock_ns() + 60 * SL_NS_PER_SECOND; !backed_off || !degraded;) {
+        for (uint64_t end_ns = sl_clock_ns() + WORLD_PATIENCE_NS; !backed_off || !degraded;) {
                 struct sl_model_stats model = own_model();
 
                 cr_assert_lt(sl_clock_ns(), end_ns, "backed off %d, degraded %d", backed_off, degraded);

@@ -354,15 +354,13 @@ Test(tasks, a_task_comes_and_goes_with_the_repository)
         cr_assert_eq(starling_task_list(s.client, &entry, 1), 0);
         world_add_model_config(&s.world, "read", TASK);
         kill(s.world.pid, SIGHUP);
-        for (int i = 0; starling_task_list(s.client, &entry, 1) < 1 && i < 60000; i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(starling_task_list(s.client, &entry, 1) > 0);
         /* Of models that have served for a while: at once, whether the dispatcher has heard of the task or not. */
         expect_variant(&s, (struct starling_query){.accuracy = 0.98}, "lenet", STARLING_MET_ALL);
         model = open_query(&s, (struct starling_query){.accuracy = 0.98});
         world_remove_model(&s.world, "read");
         kill(s.world.pid, SIGHUP);
-        for (int i = 0; !starling_model_changed(model) && i < 60000; i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(starling_model_changed(model));
         struct starling_request request = digits_ask(&s.job, model, 0, 1);
         cr_expect_eq(starling_infer(s.queue, &request, NULL), -ENOENT);
         end(&s);
@@ -425,8 +423,7 @@ Test(tasks, the_most_accurate_variant_alone_is_loaded_until_a_query_chooses_anot
         model = open_query(&s, (struct starling_query){.accuracy = 0.9, .cost = 1});
         cr_expect_eq(expect_answer(&s, model, 3, &answer), 0);
         cr_expect_eq(answer.met, STARLING_MET_ALL);
-        for (uint32_t i = 0; i < 60000 && variant_of(&s, 0).state != STARLING_VARIANT_SERVES; i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(variant_of(&s, 0).state == STARLING_VARIANT_SERVES);
         cr_expect_eq(variant_of(&s, 0).state, STARLING_VARIANT_SERVES);
         expect_variant(&s, (struct starling_query){.accuracy = 0.9}, "mlp", STARLING_MET_ALL);
         end(&s);
@@ -446,10 +443,10 @@ Test(tasks, a_user_who_has_had_its_loads_of_a_minute_gets_the_closest_that_serve
         world_copy_model(&s.world, "mlp", "two", "batch_max: 4\nidle_unload_s: 1\n");
         world_configure(&s.world, "models: [read, one, two, densenet]\nlimits: {uid: {shapes: 1}}\ncache: {bytes: 0}\n");
         start(&s);
-        /* The load of a minute. */
+        world_expect_log(&s.world, "standby-ended model=two");
+        /* The load of a minute, which begins with it. */
         cr_assert_eq(starling_model_open(s.client, "one", &refuse, NULL), 0);
         starling_model_close(refuse);
-        world_expect_log(&s.world, "standby-ended model=two");
         refuse = open_query(&s, (struct starling_query){.accuracy = 0.98, .accuracy_least = 0.9, .cost = 2});
         refuse = open_query(&s, (struct starling_query){.accuracy = 0.9, .cost = 2});
         closest = open_query(&s, (struct starling_query){.accuracy = 0.9, .cost = 2, .flags = STARLING_QUERY_CLOSEST});
@@ -580,8 +577,7 @@ Test(tasks, a_faster_variant_comes_with_a_load_and_the_accurate_one_answers_agai
                         crowd_reap(&crowd);
                 cr_expect_eq(crowd.submitted, crowd.completed);
                 expect_variant(&s, accurate, "densenet", STARLING_MET_ALL);
-                for (uint32_t i = 0; i < 60000 && variant_of(&s, 0).state != STARLING_VARIANT_AVAILABLE; i++)
-                        world_pause_us(1000);
+                WORLD_AWAIT(variant_of(&s, 0).state == STARLING_VARIANT_AVAILABLE);
                 cr_expect_eq(variant_of(&s, 0).state, STARLING_VARIANT_AVAILABLE, "no query has chosen it for longer than a load");
         }
         cr_expect(crowd.answered[2] && crowd.least >= 200);

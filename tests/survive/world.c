@@ -22,9 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For what must come: less than a test may take, which would say nothing. */
-#define LIMIT_NS (150 * 1000000000ull)
-
 static const char *const networks[] = {"lenet", "resnet", "densenet", "mobilenet", "mlp", "digits"};
 
 void world_pause_us(uint64_t us)
@@ -45,7 +42,7 @@ uint32_t world_rounds(const char *variable, uint32_t normal)
 
 bool world_has_time(const char *variable, uint32_t round, uint64_t begun_ns)
 {
-        if (getenv(variable) || starling_clock_ns() - begun_ns < WORLD_ROUNDS_SECONDS * 1000000000ull)
+        if (round == 0 || getenv(variable) || starling_clock_ns() - begun_ns < WORLD_ROUNDS_SECONDS * 1000000000ull)
                 return true;
         fprintf(stderr, "%s: %u rounds in %u s, no more\n", variable, round, WORLD_ROUNDS_SECONDS);
         return false;
@@ -252,14 +249,33 @@ static bool has_ended(const struct world *world)
         return waitid(P_PID, (id_t)world->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
 }
 
-void world_expect_ready(struct world *world)
+/* Waits until the log has the text; whatever else it says is no hang. Return: false: it is silent, or a runtime that @lives has ended. */
+static bool await_log(struct world *world, const char *text, bool lives)
 {
-        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < LIMIT_NS;) {
-                if (strstr(world_log(world), "event=ready "))
-                        return;
-                cr_assert(!has_ended(world), "the runtime ended:\n%s", world_log(world));
+        uint64_t said_ns = starling_clock_ns();
+        size_t n = 0;
+
+        while (starling_clock_ns() - said_ns < WORLD_PATIENCE_NS) {
+                bool ended = lives && has_ended(world);
+                const char *log = world_log(world);
+
+                if (strstr(log, text))
+                        return true;
+                if (ended)
+                        return false;
+                if (strlen(log) != n)
+                        said_ns = starling_clock_ns();
+                n = strlen(log);
                 world_pause_us(5000);
         }
+        return false;
+}
+
+void world_expect_ready(struct world *world)
+{
+        if (await_log(world, "event=ready ", true))
+                return;
+        cr_assert(!has_ended(world), "the runtime ended:\n%s", world_log(world));
         hung_describe(world->pid);
         cr_assert_fail("the runtime does not become ready:\n%s", world_log(world));
 }
@@ -274,7 +290,7 @@ int world_wait(struct world *world)
 {
         int status = 0;
 
-        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < LIMIT_NS;) {
+        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < WORLD_PATIENCE_NS;) {
                 pid_t pid = waitpid(world->pid, &status, WNOHANG);
 
                 cr_assert_geq(pid, 0);
@@ -321,16 +337,14 @@ static bool orphan_left(void)
 void world_expect_nothing_left(struct world *world, bool crashed)
 {
         char page[128];
-        int tries = 6000;
 
         snprintf(page, sizeof(page), "/dev/shm/starling.%s", world->name);
         if (!crashed) {
                 cr_assert_neq(access(page, F_OK), 0, "%s is left behind", page);
                 cr_assert_neq(access(world->socket_path, F_OK), 0, "%s is left behind", world->socket_path);
         }
-        while (orphan_left() && --tries)
-                world_pause_us(10000);
-        cr_assert_gt(tries, 0, "a child of the runtime is left behind");
+        WORLD_AWAIT(!orphan_left());
+        cr_assert_not(orphan_left(), "a child of the runtime is left behind");
 }
 
 const char *world_log(struct world *world)
@@ -347,11 +361,8 @@ const char *world_log(struct world *world)
 
 void world_expect_log(struct world *world, const char *wanted)
 {
-        for (uint64_t begun_ns = starling_clock_ns(); starling_clock_ns() - begun_ns < LIMIT_NS;) {
-                if (strstr(world_log(world), wanted))
-                        return;
-                world_pause_us(10000);
-        }
+        if (await_log(world, wanted, false))
+                return;
         cr_assert_fail("no \"%s\" in the log:\n%s", wanted, world_log(world));
 }
 
@@ -466,11 +477,15 @@ static uint32_t count_mappings(pid_t pid)
 
 struct footprint world_footprint(const struct world *world)
 {
-        struct footprint footprint = {.fds = count_fds(world->pid), .mappings = count_mappings(world->pid)};
+        struct footprint footprint = {.mappings = count_mappings(world->pid)};
         struct sl_stats_view *view;
+        bool has_zygote;
 
         /* The compiler's zygote comes with a compilation that finds none, and is ended where it lets one wait: two for each. */
-        footprint.fds -= world_find_children(world, "zygote", NULL, 0) > 0 ? 2 : 0;
+        do {
+                has_zygote = world_find_children(world, "zygote", NULL, 0) > 0;
+                footprint.fds = count_fds(world->pid) - (has_zygote ? 2 : 0);
+        } while (has_zygote != (world_find_children(world, "zygote", NULL, 0) > 0));
 
         cr_assert_eq(sl_stats_open(world->name, SL_STATS_DIRECTORY, &view, NULL), 0);
         for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_CLIENTS); i++) {
@@ -515,12 +530,10 @@ void world_expect_footprint(const struct world *world, const struct footprint *b
         struct footprint now;
         char fds[4096];
 
-        for (int i = 0; i < 6000; i++) {
-                now = world_footprint(world);
-                if (!holds_more(&now, before))
-                        return;
-                world_pause_us(10000);
-        }
+        WORLD_AWAIT((now = world_footprint(world), !holds_more(&now, before)));
+        now = world_footprint(world);
+        if (!holds_more(&now, before))
+                return;
         list_fds(world->pid, fds, sizeof(fds));
         fprintf(stderr, "fds of the runtime, with %u zygotes: %s\n", world_find_children(world, "zygote", NULL, 0), fds);
         cr_assert_fail("fds %u, mappings %u, clients %u, in flight %u; before %u, %u, %u", now.fds, now.mappings, now.clients,

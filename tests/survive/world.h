@@ -114,7 +114,7 @@ void world_remove_model(const struct world *world, const char *name);
 /* $variable as a number, or @normal (a tenth of it, at least one, under sanitizers). */
 uint32_t world_rounds(const char *variable, uint32_t normal);
 
-/* Rounds go on for so long; a machine that is slow does fewer of them, and says so, unless @variable asks for a number. */
+/* Rounds go on for so long; a machine that is slow does fewer of them, one at least, and says so, unless @variable asks for a number. */
 #define WORLD_ROUNDS_SECONDS 12
 bool world_has_time(const char *variable, uint32_t round, uint64_t begun_ns);
 
@@ -122,3 +122,11 @@ bool world_has_time(const char *variable, uint32_t round, uint64_t begun_ns);
 pid_t world_spawn(const char *const *argv);
 
 void world_pause_us(uint64_t us);
+
+/* For what must come, however busy the machine is: less than a test may take, which would say nothing. */
+#define WORLD_PATIENCE_NS (150 * 1000000000ull)
+
+/* Waits until @condition holds, or it is a hang: an assertion of the same condition behind it says which. */
+#define WORLD_AWAIT(condition)                                                                                                     \
+        for (uint64_t await_ns = starling_clock_ns(); !(condition) && starling_clock_ns() - await_ns < WORLD_PATIENCE_NS;)         \
+        world_pause_us(1000)
