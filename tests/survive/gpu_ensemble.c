@@ -25,7 +25,7 @@
 #define SAMPLES 20u
 #define VALUES  (SAMPLES * DIGITS_OUT)
 #define FLYING  10u
-#define BACK_NS (60 * SL_NS_PER_SECOND)
+#define BACK_NS WORLD_PATIENCE_NS
 
 static const char *const rules[] = {"mean", "weighted_mean", "maximum", "majority_vote", "geometric_mean"};
 static const float weights[MEMBERS] = {0.5f, 0.3f, 0.2f};
@@ -221,6 +221,7 @@ Test(gpu_ensemble, is_combined_on_its_gpu_as_the_host_does_it)
                         ask(rules[i], 1, &got);
                         expect_rule(rules[i], members, got);
                 }
+                WORLD_AWAIT((ask(rules[i], 1, &got), !counts || combinations() > before));
                 cr_expect(!counts || combinations() > before, "rule %s was never combined there", rules[i]);
         }
         leave();
@@ -264,8 +265,7 @@ Test(gpu_ensemble, with_a_member_on_several_gpus_is_combined_on_the_host)
                         cr_assert_float_eq(got[i], combine_value("mean", members, i / DIGITS_OUT, i % DIGITS_OUT), 1e-6);
         }
         cr_expect_eq(combinations(), 0);
-        for (uint32_t round = 0; round < 5; round++)
-                ask("two", 1, &got);
+        WORLD_AWAIT((ask("two", 1, &got), combinations() > 0));
         cr_expect_gt(combinations(), 0, "that of the members on one GPU is combined there");
         leave();
         unsetenv("FAKE_CUDA_DEVICES");
@@ -309,7 +309,7 @@ static uint32_t reap(bool may_fail)
         struct starling_completion done[FLYING];
         uint32_t n_done = 0;
         char text[512];
-        int n = starling_wait(queue, done, FLYING, 50 * SL_NS_PER_SECOND);
+        int n = starling_wait(queue, done, FLYING, BACK_NS);
 
         cr_assert_gt(n, 0, "%u requests have no answer\n%s", n_flying, world_log(&world));
         for (int i = 0; i < n; i++) {
@@ -421,7 +421,10 @@ static void try_kills(const char *on_crash)
                 for (uint32_t i = 0; i < FLYING; i++)
                         submit(models[i % 2], i, &seed, 0, 0);
                 world_pause_us(digits_random(&seed, 3000));
-                cr_assert_eq(kill(gpu_process(), SIGKILL), 0);
+                pid_t pid = gpu_process();
+
+                cr_assert_gt(pid, 0);
+                cr_assert_eq(kill(pid, SIGKILL), 0);
                 while (n_flying)
                         (void)reap(true);
                 while (n_done < 3) { /* it is back */

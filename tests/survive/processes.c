@@ -21,7 +21,15 @@
 
 #define JOBS        12u
 #define WORKERS_MAX 8u
-#define BACK_NS     (60 * SL_NS_PER_SECOND)
+#define BACK_NS     WORLD_PATIENCE_NS
+
+/* That a process may answer nothing; it starts within ten times as long, which an instrumented one needs beside others. */
+#define HANG "hang_ms: " HANG_MS "\n"
+#if WORLD_SLOW
+#define HANG_MS "1000"
+#else
+#define HANG_MS "200"
+#endif
 
 static struct world world;
 static struct digits_data data;
@@ -198,7 +206,7 @@ Test(processes, a_worker_killed_at_any_moment_fails_what_it_had_and_comes_back)
         world_start(&world);
         guest_enter(&guest, "own");
         honest = honest_start(&world, "mlp");
-        for (round = 0; round < rounds && world_has_time("STARLING_KILLED_WORKERS", round, begun_ns); round++) {
+        for (round = 0; round < rounds && (!guest.lost || world_has_time("STARLING_KILLED_WORKERS", round, begun_ns)); round++) {
                 guest_submit(&guest);
                 for (uint32_t i = digits_random(&seed, 20); i > 0; i--) {
                         guest_reap(&guest, 0);
@@ -398,8 +406,7 @@ Test(processes, workers_go_with_the_runtime_however_it_ends)
         world_start(&world);
         pid = one_worker();
         world_kill(&world);
-        for (uint32_t i = 0; i < 3000 && lives(pid); i++)
-                world_pause_us(10000);
+        WORLD_AWAIT(!lives(pid));
         cr_expect_not(lives(pid), "worker process %d is left", pid);
 }
 
@@ -440,7 +447,7 @@ Test(hangs, a_worker_that_hangs_ends_as_one_that_crashes)
 {
         struct guest guest;
 
-        world_copy_model(&world, "lenet", "own", "isolation: process\nhang_ms: 100\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n" HANG);
         world_start(&world);
         guest_enter(&guest, "own");
         guest.cause = "its process was killed, as it answered nothing for";
@@ -463,6 +470,8 @@ static void stop_workers(void)
                 kill(pids[n], SIGSTOP);
 }
 
+#define LEAVES (WORLD_SLOW ? 8u : 20u)
+
 /* One worker more or less at each round, so that some are stopped while they are to leave. */
 Test(hangs, a_worker_that_hangs_while_it_leaves_ends_as_one_that_stays)
 {
@@ -470,21 +479,20 @@ Test(hangs, a_worker_that_hangs_while_it_leaves_ends_as_one_that_stays)
         struct guest guest;
         char config[96];
 
-        world_copy_model(&world, "lenet", "own", "isolation: process\nhang_ms: 100\ninstances: 2\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n" HANG "instances: 2\n");
         world_start(&world);
         guest_enter(&guest, "own");
         admin = world_connect(&world, STARLING_ROLE_ADMIN);
         guest.cause = "its process was killed, as it answered nothing for";
-        for (uint32_t round = 0; round < 20; round++) {
+        for (uint32_t round = 0; round < LEAVES || !guest.lost; round++) {
                 guest_submit(&guest);
                 world_pause_us(digits_random(&guest.seed, 300));
                 stop_workers();
-                snprintf(config, sizeof(config), "isolation: process\nhang_ms: 100\ninstances: %u\n", 1 + round % 2);
+                snprintf(config, sizeof(config), "isolation: process\n" HANG "instances: %u\n", 1 + round % 2);
                 world_add_model_config(&world, "own", config);
                 cr_assert_eq(starling_admin_reload(admin, "own", NULL), 0, "%s", world_log(&world));
                 wait_until_back(&guest);
         }
-        cr_expect_gt(guest.lost, 0, "no stop has met a request that had begun");
         starling_close(admin);
         starling_close(guest.client);
         world_stop(&world);
@@ -499,7 +507,7 @@ static bool stop_while_it_starts(void)
         world_launch(&world);
         while (!find_workers(pids))
                 ;
-        cr_assert(freeze(pids[0]));
+        (void)freeze(pids[0]); /* where it has been slow, it is killed without that */
         world_expect_log(&world, "event=ready");
         cr_expect_lt(sl_clock_ns() - begun_ns, BACK_NS, "it was looked at once a second");
         return world_count_log(&world, "failed_models=1");
@@ -594,18 +602,30 @@ Test(processes, more_workers_that_are_refused_while_the_only_one_is_down_change_
         world_stop(&world);
 }
 
+/* Of clients, that a process has mapped. */
+static uint32_t count_arenas(pid_t pid)
+{
+        char path[64], line[256];
+        uint32_t n = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+        FILE *file = fopen(path, "r");
+        cr_assert(file);
+        while (fgets(line, sizeof(line), file))
+                n += strstr(line, "starling-arena") != NULL;
+        fclose(file);
+        return n;
+}
+
 Test(processes, a_client_that_comes_and_goes_leaves_nothing_in_a_worker)
 {
         struct footprint before;
         struct guest guest;
-        char path[64];
         pid_t pid;
-        uint32_t mappings = 0;
 
         world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         pid = one_worker();
-        snprintf(path, sizeof(path), "/proc/%d/maps", pid);
         before = world_footprint(&world);
         for (uint32_t round = 0; round < 20; round++) {
                 guest_enter(&guest, "own");
@@ -615,19 +635,8 @@ Test(processes, a_client_that_comes_and_goes_leaves_nothing_in_a_worker)
                 starling_close(guest.client);
         }
         world_expect_footprint(&world, &before);
-        for (uint32_t i = 0; i < 300; i++) {
-                char line[256];
-                FILE *file = fopen(path, "r");
-
-                cr_assert(file);
-                for (mappings = 0; fgets(line, sizeof(line), file);)
-                        mappings += strstr(line, "starling-arena") != NULL;
-                fclose(file);
-                if (!mappings)
-                        break;
-                world_pause_us(10000);
-        }
-        cr_expect_eq(mappings, 0);
+        WORLD_AWAIT(!count_arenas(pid));
+        cr_expect_eq(count_arenas(pid), 0);
         cr_expect_eq(one_worker(), pid);
         world_stop(&world);
 }
