@@ -13,6 +13,7 @@ struct look {
         uint32_t n;
         double accuracy;
         enum sl_candidate_state state;
+        bool is_calm; /* only those that are not interfered with */
         uint64_t turn;
 };
 
@@ -38,7 +39,8 @@ static bool is_fast(const struct sl_needs *needs, const struct sl_candidate *c)
 
 static bool suits(const struct look *look, const struct sl_candidate *c)
 {
-        return c->state == look->state && c->accuracy >= look->accuracy && is_cheap(look->needs, c) && is_fast(look->needs, c);
+        return c->state == look->state && c->accuracy >= look->accuracy && !(look->is_calm && c->is_interfered) &&
+               is_cheap(look->needs, c) && is_fast(look->needs, c);
 }
 
 /* Whole service times that go before it. */
@@ -103,11 +105,23 @@ static uint32_t least_waiting(const struct look *look, double accuracy, double c
         return NONE;
 }
 
-/* The cheap ones of at least @accuracy, then the one that waits least. */
+static struct look calm_of(const struct look *look)
+{
+        struct look calm = *look;
+
+        calm.is_calm = true;
+        return calm;
+}
+
+/* The cheap ones of at least @accuracy, then the one that waits least; where time counts, of calm ones if there are any. */
 static uint32_t cheap_of(const struct look *look, double accuracy)
 {
-        double least = least_cost(look, accuracy);
+        struct look calm = calm_of(look);
+        double least = look->needs->latency_ns ? least_cost(&calm, accuracy) : -1;
 
+        if (least >= 0)
+                return least_waiting(&calm, accuracy, least * CHEAP);
+        least = least_cost(look, accuracy);
         return least < 0 ? NONE : least_waiting(look, accuracy, least * CHEAP);
 }
 
@@ -152,7 +166,10 @@ static bool answers_sooner(const struct sl_candidate *a, const struct sl_candida
 
 static uint32_t pick_infaas(const struct look *look)
 {
-        return first_best(look, waits_less);
+        struct look calm = calm_of(look);
+        uint32_t number = first_best(&calm, waits_less);
+
+        return number == NONE ? first_best(look, waits_less) : number;
 }
 
 static uint32_t pick_cheapest(const struct look *look)
@@ -282,7 +299,12 @@ bool sl_choose(enum sl_choice_policy policy, const struct sl_needs *needs, const
         uint64_t turn, struct sl_choice *ret_choice)
 {
         bool degrades = policies[policy].degrades && needs->accuracy_least > 0 && needs->accuracy_least < needs->accuracy;
-        struct look look = {needs, candidates, n, needs->accuracy, SL_CANDIDATE_SERVES, turn};
+        struct look look = {.needs = needs,
+                .candidates = candidates,
+                .n = n,
+                .accuracy = needs->accuracy,
+                .state = SL_CANDIDATE_SERVES,
+                .turn = turn};
 
         if (take(ret_choice, policies[policy].pick(&look), SL_MET_ALL))
                 return true;

@@ -53,6 +53,11 @@ uint64_t sl_task_variant_ns(const struct sl_variant_line *line, const struct sl_
         return measured_ns ? measured_ns : row->service_ns * samples;
 }
 
+static uint32_t condition_of(const struct sl_variant_line *line)
+{
+        return sl_variant_workers_condition(atomic_load_explicit(&line->workers, memory_order_relaxed));
+}
+
 static struct sl_candidate candidate_of(
         const struct sl_task_page *page, const struct sl_task_copy *copy, const struct sl_variant_row *row, uint32_t samples)
 {
@@ -64,6 +69,7 @@ static struct sl_candidate candidate_of(
                 .service_ns = sl_task_variant_ns(line, row, samples),
                 .wait_ns = sl_variant_word_wait_ns(word),
                 .load_ns = row->load_ns,
+                .is_interfered = condition_of(line) == STARLING_CONDITION_INTERFERED,
         };
 
         candidate.cost = copy->task.has_costs ? row->cost : sl_task_measured_cost(line, candidate.service_ns);

@@ -75,6 +75,33 @@ static void expect_answer(struct scene *s, const char *variant, uint32_t tries)
         cr_expect_eq(starling_queue_in_flight(s->world.queue), 0);
 }
 
+static void write_condition(struct world *w, uint32_t index, uint32_t condition)
+{
+        atomic_store(&fake_runtime_tasks(w->runtime)->lines[index].workers, sl_variant_workers(1, condition));
+}
+
+Test(query, one_that_is_interfered_with_is_passed_over_by_queries_with_a_latency)
+{
+        const struct starling_query in_time = {.accuracy = 0.5, .latency_ns = 1000000000}, any_time = {.accuracy = 0.5};
+        struct scene s;
+
+        begin(&s);
+        open_query(&s, in_time);
+        expect_answer(&s, "first", 1);
+        write_condition(&s.world, FAKE_FIRST, STARLING_CONDITION_INTERFERED);
+        expect_answer(&s, "second", 1);
+        write_condition(&s.world, FAKE_SECOND, STARLING_CONDITION_INTERFERED);
+        expect_answer(&s, "first", 1); /* none is calm */
+        write_condition(&s.world, FAKE_SECOND, STARLING_CONDITION_OVERLOADED);
+        expect_answer(&s, "second", 1);
+        open_query(&s, any_time);
+        expect_answer(&s, "first", 1);
+        write_condition(&s.world, FAKE_FIRST, STARLING_CONDITION_ACTIVE);
+        open_query(&s, in_time);
+        expect_answer(&s, "first", 1);
+        world_leave(&s.world);
+}
+
 Test(query, what_the_dispatcher_has_withdrawn_or_filled_is_not_chosen)
 {
         struct scene s;

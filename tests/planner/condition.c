@@ -127,10 +127,41 @@ Test(condition, at_its_peak_it_is_overloaded_however_slow)
 
         jobs(&r, 1000, 0, true, 0.26);
         expect_state(&r, SL_CONDITION_OVERLOADED);
-        rest(&r, 1000 * MS);
+        rest(&r, 100 * MS);
         expect_state(&r, SL_CONDITION_INTERFERED); /* nothing has said otherwise since */
         expect_changes(&r, 1, 1, r.changes[SL_CONDITION_CHANGE_SLOWED], 0);
         cr_expect_geq(r.changes[SL_CONDITION_CHANGE_SLOWED], 1u);
+}
+
+/* However often it is looked at; and then a neighbour is found as soon as before. */
+Test(condition, interference_is_forgotten_after_a_second_without_a_job)
+{
+        struct rig r = rig();
+
+        jobs(&r, 100, 3 * MS, false, 0.26);
+        for (uint32_t i = 0; i < 99; i++)
+                rest(&r, 10 * MS);
+        expect_state(&r, SL_CONDITION_INTERFERED);
+        rest(&r, 10 * MS);
+        expect_state(&r, SL_CONDITION_ACTIVE);
+        expect_changes(&r, 0, 0, 1, 1);
+        jobs(&r, 20, 3 * MS, false, 0.26);
+        expect_state(&r, SL_CONDITION_INTERFERED);
+        expect_changes(&r, 0, 0, 2, 1);
+}
+
+/* What jobs far apart say adds up. */
+Test(condition, a_neighbour_is_found_by_jobs_that_are_seconds_apart)
+{
+        struct rig r = rig();
+
+        for (uint32_t i = 0; i < 20; i++) {
+                jobs(&r, 1, 0, false, 0.26);
+                if (r.changes[SL_CONDITION_CHANGE_SLOWED])
+                        break;
+                rest(&r, 5000 * MS);
+        }
+        expect_changes(&r, 0, 0, 1, 0);
 }
 
 Test(condition, a_long_rest_is_one_look)

@@ -29,6 +29,7 @@ static struct sl_candidate draw_candidate(uint64_t *state)
                 .service_ns = draw(state) % 8 ? 1000 * (1 + draw(state) % 4) : 0,
                 .wait_ns = draw(state) % 2 ? 0 : 500 * (draw(state) % 16),
                 .load_ns = draw(state) % 3 ? 5000 * (1 + draw(state) % 3) : 0,
+                .is_interfered = draw(state) % 3 == 0,
         };
 }
 
@@ -140,13 +141,27 @@ static void keep_cheap(struct list *list)
         list->n = n;
 }
 
+/* All stay where none is calm. */
+static void keep_calm(struct list *list)
+{
+        struct list calm = {0};
+
+        for (uint32_t i = 0; i < list->n; i++)
+                if (!sorted_fleet[list->of[i]].is_interfered)
+                        calm.of[calm.n++] = list->of[i];
+        if (calm.n)
+                *list = calm;
+}
+
 /* Return: what `starling` has to choose of @list; UINT32_MAX: it is empty. */
-static uint32_t oracle(struct list list, bool by_the_most_accurate, uint64_t turn)
+static uint32_t oracle(struct list list, bool by_the_most_accurate, bool in_time, uint64_t turn)
 {
         if (!list.n)
                 return UINT32_MAX;
         if (by_the_most_accurate)
                 keep_equal(&list, by_accuracy);
+        if (in_time)
+                keep_calm(&list);
         keep_cheap(&list);
         keep_equal(&list, by_turns);
         sort(&list, by_number);
@@ -166,12 +181,12 @@ static uint32_t soonest(const struct sl_candidate *all, const struct list *list)
 static uint32_t expect(const struct sl_candidate *all, uint32_t n, const struct sl_needs *needs, uint64_t turn, enum sl_met *met)
 {
         struct list list = filter(all, n, needs, SL_CANDIDATE_SERVES, needs->accuracy);
-        uint32_t chosen = oracle(list, needs->accuracy == 0, turn);
+        uint32_t chosen = oracle(list, needs->accuracy == 0, needs->latency_ns, turn);
 
         *met = SL_MET_ALL;
         if (chosen == UINT32_MAX && needs->accuracy_least > 0) {
                 *met = SL_MET_LEAST;
-                chosen = oracle(filter(all, n, needs, SL_CANDIDATE_SERVES, needs->accuracy_least), true, turn);
+                chosen = oracle(filter(all, n, needs, SL_CANDIDATE_SERVES, needs->accuracy_least), true, needs->latency_ns, turn);
         }
         if (chosen == UINT32_MAX) {
                 *met = SL_MET_ALL;
@@ -253,7 +268,8 @@ Test(choice, other_policies_choose_the_best_of_what_suits)
                         for (uint32_t i = 0; i < list.n; i++) {
                                 const struct sl_candidate *a = &all[choice.number], *b = &all[list.of[i]];
 
-                                cr_assert(policy != SL_CHOICE_infaas || a->wait_ns <= b->wait_ns);
+                                cr_assert(policy != SL_CHOICE_infaas || a->is_interfered < b->is_interfered ||
+                                          (a->is_interfered == b->is_interfered && a->wait_ns <= b->wait_ns));
                                 cr_assert(policy != SL_CHOICE_cheapest || a->cost <= b->cost);
                                 cr_assert(policy != SL_CHOICE_accurate || a->accuracy >= b->accuracy);
                         }

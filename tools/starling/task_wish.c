@@ -85,6 +85,8 @@ static enum sl_candidate_state state_of(const struct starling_variant *variant)
 }
 
 /* Of a request larger than one sample: by the batch that is known. */
+        else if (c->is_interfered && !chosen->is_interfered)
+                format = "it suits, and is interfered with; \"%.*s\" is calm";
 static uint64_t service_ns(const struct starling_variant *variant, uint32_t samples)
 {
         if (samples <= 1 || !variant->batch_samples)
@@ -99,7 +101,8 @@ static struct sl_candidate candidate_of(const struct starling_variant *variant, 
                 .cost = variant->cost,
                 .service_ns = service_ns(variant, samples),
                 .wait_ns = variant->wait_ns,
-                .load_ns = variant->load_ns};
+                .load_ns = variant->load_ns,
+                .is_interfered = variant->condition == STARLING_CONDITION_INTERFERED};
 }
 
 static double microseconds(uint64_t ns)

@@ -52,6 +52,7 @@ uint32_t sl_condition_job_ended(struct sl_worker_condition *worker, const struct
 
         worker->jobs += worker->jobs < UINT32_MAX;
         worker->end_ns = end->end_ns > since_ns ? end->end_ns : since_ns;
+        worker->job_end_ns = worker->end_ns;
         average(&worker->busy, 0, ns - busy_ns);
         average(&worker->busy, 1, busy_ns);
         average(&worker->waited, end->waits, ns);
@@ -67,6 +68,8 @@ uint32_t sl_condition_rests(struct sl_worker_condition *worker, uint64_t now_ns)
         average(&worker->busy, 0, now_ns - worker->end_ns);
         average(&worker->waited, 0, now_ns - worker->end_ns);
         worker->end_ns = now_ns;
+        if (now_ns - worker->job_end_ns >= SL_CONDITION_FORGET_NS)
+                sl_interference_forget(&worker->interference);
         return settle(worker);
 }
 

@@ -12,7 +12,8 @@
  *     ACTIVE, INTERFERED --peak--> OVERLOADED     busy for at least BUSY_ENTER of the time lately, and work waits
  *     OVERLOADED --below_peak--> ACTIVE           busy for less than BUSY_LEAVE of it, or nothing has waited for a while
  *     ACTIVE --slowed--> INTERFERED               the test says so; one that is overloaded is slowed once that is over
- *     INTERFERED --recovered--> ACTIVE            the test says so
+ *     INTERFERED --recovered--> ACTIVE            the test says so, or there was no job for SL_CONDITION_FORGET_NS: where others
+ *                                                 have its work nothing else would ever say so
  *
  * "Lately" is a moving average over SL_CONDITION_LATELY_NS, and at least over JOBS_LEAST jobs. The two bounds, and the two tests,
  * are the hysteresis.
@@ -58,12 +59,14 @@ enum sl_condition_change {
 };
 
 #define SL_CONDITION_LATELY_NS (20 * 1000000ull)
+#define SL_CONDITION_FORGET_NS (1000 * 1000000ull)
 
 struct sl_worker_condition {
         enum sl_condition condition; /* ACTIVE, OVERLOADED or INTERFERED */
         double busy;                 /* share of the time lately */
         double waited;               /* share of the time lately at the end of which work waited */
-        uint64_t end_ns;             /* of the last job; 0: there was none */
+        uint64_t end_ns;             /* what is known reaches to here; 0: there was no job */
+        uint64_t job_end_ns;         /* of the last job */
         uint32_t jobs;
         double level; /* pace.h */
         struct sl_interference interference;

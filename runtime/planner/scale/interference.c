@@ -52,3 +52,11 @@ bool sl_interference_learn(struct sl_interference *test, double log_ratio)
         test->slowed = !test->slowed;
         return true;
 }
+
+void sl_interference_forget(struct sl_interference *test)
+{
+        if (!test->slowed)
+                return;
+        test->slowed = false;
+        test->fall = 0;
+}

@@ -43,3 +43,6 @@ struct sl_interference {
 
 /* A job has ended. @log_ratio: x. Return: whether @slowed is another now. */
 bool sl_interference_learn(struct sl_interference *test, double log_ratio);
+
+/* That it is slowed was said too long ago. */
+void sl_interference_forget(struct sl_interference *test);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "dispatcher_state.h"
+#include "event.h"
 #include "executor.h"
 #include "stats.h"
 
@@ -11,10 +12,11 @@
 #define BUSY_LEAST 0.01 /* of the time lately: the level of one that rests is an old one */
 
 /* A state and its changes, where others see them. */
-static void note(struct sl_executor *worker, uint32_t changes)
+static void note(struct sl_dispatcher *d, struct sl_executor *worker, uint32_t changes)
 {
         struct sl_worker_stats *stats = worker->stats;
 
+        d->is_slowed |= worker->condition.condition == SL_CONDITION_INTERFERED && changes;
         if (!stats)
                 return;
         if (sl_counter_read(&stats->condition) != worker->condition.condition)
@@ -44,7 +46,7 @@ static void begin(struct sl_executor *worker)
 }
 
 void sl_conditions_learn(
-        const struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_prediction *prediction)
+        struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_prediction *prediction)
 {
         struct sl_worker_condition *condition = &worker->condition;
         struct sl_job_end end;
@@ -62,7 +64,7 @@ void sl_conditions_learn(
                 condition->level = sl_pace_level(condition->level, ratio);
                 end.log_ratio = ratio - d->drift;
         }
-        note(worker, sl_condition_job_ended(condition, &end));
+        note(d, worker, sl_condition_job_ended(condition, &end));
 }
 
 /* Those of carriers compute for several models at a time. */
@@ -72,14 +74,14 @@ static void watch(struct sl_ensemble *ensemble)
                 ensemble->members[m]->is_watched = !ensemble->members[m]->bundle;
 }
 
-static void rest(const struct sl_model *model, uint64_t now_ns)
+static void rest(struct sl_dispatcher *d, const struct sl_model *model, uint64_t now_ns)
 {
         for (uint32_t i = 0; i < model->workers.n; i++) {
                 struct sl_executor *worker = model->workers.list[i];
 
                 begin(worker);
                 if (!sl_executor_jobs(worker))
-                        note(worker, sl_condition_rests(&worker->condition, now_ns));
+                        note(d, worker, sl_condition_rests(&worker->condition, now_ns));
         }
 }
 
@@ -116,9 +118,13 @@ void sl_conditions_look(struct sl_dispatcher *d, bool sleeps)
                         watch(d->served[d->watched[i].index]);
         for (const struct sl_model *model = d->models; model; model = model->next)
                 if (model->is_watched)
-                        rest(model, now_ns + (sleeps ? SL_CONDITION_LATELY_NS : 0));
+                        rest(d, model, now_ns + (sleeps ? SL_CONDITION_LATELY_NS : 0));
         if (now_ns - d->drift_ns >= DRIFT_NS)
                 look_at_drift(d, now_ns);
+        if (d->is_slowed && sl_event_worker_fits(d)) { /* it leaves others their room, as those do */
+                d->is_slowed = false;
+                sl_event_send(d, SL_EVENT_SLOWED, NULL, 0, NULL);
+        }
 }
 
 static enum sl_condition condition_of(const struct sl_model *model)

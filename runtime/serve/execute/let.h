@@ -25,6 +25,7 @@ struct sl_let {
         uint32_t kind;              /* control's: control/crew/lets.c */
         bool stale;                 /* control: cores of it are gone, nobody gets it any more */
         uint32_t n_assigned;        /* workers that have it, not gone yet; control */
+        uint64_t left;              /* control: which departure that was, of a worker that was interfered with; 0: none has */
         struct sl_let_stats *stats; /* its slot in the stats page; NULL: it has none */
 
         struct sl_ready_queue ready; /* light jobs of its workers, for whichever of their threads is awake */

@@ -121,6 +121,42 @@ Test(lets, a_worker_on_a_gpu_has_no_core)
         sl_lets_free(lets);
 }
 
+Test(lets, a_core_is_idle_on_which_no_worker_is_by_any_let)
+{
+        const cpu_set_t two_and_three = cores(2, 3), all = cores(1, 3);
+        struct sl_lets *lets = make(cores(1, 3), cores(0, 0), 1);
+        struct sl_let *own = sl_lets_assign(lets, &anywhere, NULL, 0), *named, *shared;
+
+        cr_expect(is_core(own, 1));
+        cr_expect(sl_lets_have_idle(lets, own));
+        named = sl_lets_assign(lets, &two_and_three, NULL, 0);
+        cr_expect_not(sl_lets_have_idle(lets, own), "an allocation has put one on the others");
+        cr_expect_not(sl_lets_have_idle(lets, named), "that one is where it was put");
+        sl_lets_return(named);
+        shared = sl_lets_assign(lets, &all, NULL, 0);
+        cr_expect_not(sl_lets_have_idle(lets, own), "a team has all");
+        cr_expect_not(sl_lets_have_idle(lets, shared));
+        sl_lets_return(shared);
+        cr_expect(sl_lets_have_idle(lets, own));
+        sl_lets_expect(lets, 4);
+        cr_expect_not(sl_lets_have_idle(lets, own), "there are too few for each");
+        sl_lets_free(lets);
+}
+
+Test(lets, a_core_that_was_left_for_its_neighbours_goes_last_and_the_one_left_longest_ago_first)
+{
+        struct sl_lets *lets = make(cores(1, 3), cores(0, 0), 1);
+
+        for (int core = 1; core <= 7; core++) {
+                struct sl_let *let = sl_lets_assign(lets, &anywhere, NULL, 0);
+
+                cr_expect(is_core(let, (core - 1) % 3 + 1), "departure %d", core);
+                sl_lets_note_departure(lets, let);
+                sl_lets_return(let);
+        }
+        sl_lets_free(lets);
+}
+
 Test(lets, all_share_the_worker_cores_where_there_are_too_few)
 {
         struct sl_lets *lets = make(cores(0, 1), cores(0, 0), 2);

@@ -43,13 +43,17 @@ static void end_change(struct sl_registry *r, struct sl_served *served)
         sl_news_add(r, served, NULL);
 }
 
-/* The next time that the repository is read, or the set is applied again, it is tried again. */
+/* The next time that the repository is read, or the set is applied again, it is tried again. One that was only to run elsewhere
+ * stays where it is. */
 static void fail_change(struct sl_registry *r, struct sl_served *served, int status, const char *text)
 {
+        struct sl_crew *crew = served->model->crew;
+        bool stays = sl_crew_moves(crew) && sl_worker_set_equal(&crew->before, &served->want.workers);
+
         served->changing = false;
-        served->failed_workers = served->want.workers_number;
-        served->has_workers = 0;
-        sl_crew_undo(served->model->crew);
+        served->failed_workers = stays ? 0 : served->want.workers_number;
+        served->has_workers = stays ? served->want.workers_number : 0;
+        sl_crew_undo(crew);
         if (!is_of_whole(r, served))
                 sl_names_report(r, 0, "workers-not-changed", served, text);
         sl_applied_note_failure(r, served, status, text);

@@ -309,6 +309,11 @@ static bool find_in(const struct sl_worker_set *set, const struct sl_worker_wish
         return false;
 }
 
+static bool is_elsewhere(const struct sl_crew_worker *worker)
+{
+        return worker->let->stale || worker->moves;
+}
+
 static void compare(const struct sl_crew *crew, const struct sl_worker_set *set, struct difference *ret_difference)
 {
         bool found[SL_WORKERS_MAX] = {false};
@@ -316,21 +321,21 @@ static void compare(const struct sl_crew *crew, const struct sl_worker_set *set,
 
         for (uint32_t i = 0; i < crew->n; i++)
                 d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING &&
-                               (crew->workers[i].let->stale || !find_in(set, &crew->workers[i].wish, found));
+                               (is_elsewhere(&crew->workers[i]) || !find_in(set, &crew->workers[i].wish, found));
         for (uint32_t k = 0; k < set->n; k++)
                 if (!found[k])
                         d.missing[d.n_missing++] = set->wishes[k];
         *ret_difference = d;
 }
 
-/* Who is not wanted: what does not serve yet goes at once, and who has lost cores once somebody is in its place. */
+/* Who is not wanted: what does not serve yet goes at once, and who is to run elsewhere once somebody is in its place. */
 static void dismiss_surplus(struct sl_crew *crew)
 {
         struct difference difference;
 
         compare(crew, &crew->wanted, &difference);
         for (uint32_t i = crew->n; i-- > 0;) {
-                if (!difference.surplus[i] || (crew->workers[i].let->stale && difference.n_missing))
+                if (!difference.surplus[i] || (is_elsewhere(&crew->workers[i]) && difference.n_missing))
                         continue;
                 if (crew->workers[i].state == SL_CREW_STARTING)
                         worker_free(crew, i);
@@ -362,7 +367,21 @@ void sl_crew_hold(struct sl_crew *crew, bool holds)
 static bool is_misplaced(const struct sl_crew *crew)
 {
         for (uint32_t i = 0; i < crew->n; i++)
-                if (crew->workers[i].state == SL_CREW_SERVING && crew->workers[i].let->stale)
+                if (crew->workers[i].state == SL_CREW_SERVING && is_elsewhere(&crew->workers[i]))
+                        return true;
+        return false;
+}
+
+void sl_crew_move(struct sl_crew *crew, uint32_t i)
+{
+        crew->workers[i].moves = true;
+        sl_lets_note_departure(crew->options.lets, crew->workers[i].let);
+}
+
+bool sl_crew_moves(const struct sl_crew *crew)
+{
+        for (uint32_t i = 0; i < crew->n; i++)
+                if (crew->workers[i].moves && crew->workers[i].state == SL_CREW_SERVING)
                         return true;
         return false;
 }
@@ -557,6 +576,8 @@ void sl_crew_undo(struct sl_crew *crew)
 {
         struct difference difference;
 
+        for (uint32_t i = 0; i < crew->n; i++)
+                crew->workers[i].moves = false;
         compare(crew, &crew->wanted, &difference);
         if (!difference.n_missing && !crew->holds) /* those that are too many leave already */
                 crew->before = crew->wanted;

@@ -86,6 +86,7 @@ struct sl_crew {
         struct sl_crew_worker {
                 enum sl_crew_state state;
                 struct sl_worker_wish wish;
+                bool moves;     /* it serves, and leaves once another one is in its place elsewhere */
                 uint64_t bytes; /* promised when it started: the cores, and so its team, may be others by now */
                 struct sl_executor *executor;
                 struct sl_let *let;
@@ -140,7 +141,13 @@ int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct
 /* While it holds nobody leaves, whoever is not wanted any more: for changes of several crews at once. */
 void sl_crew_hold(struct sl_crew *crew, bool holds);
 
-/* These workers are not those that it has, or has asked for; or some of those have a let that has lost cores. */
+/* Worker @i, which serves, is to run elsewhere: at the next sl_crew_resize() another one starts in its place. Where none can, it
+ * stays (sl_crew_undo). */
+void sl_crew_move(struct sl_crew *crew, uint32_t i);
+bool sl_crew_moves(const struct sl_crew *crew);
+
+/* These workers are not those that it has, or has asked for; or some of those are to run elsewhere, or have a let that has lost
+ * cores. */
 bool sl_crew_needs(const struct sl_crew *crew, const struct sl_worker_set *set);
 
 /* Somebody starts; starts or leaves. */

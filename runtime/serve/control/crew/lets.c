@@ -229,23 +229,57 @@ static uint32_t staying_workers(const struct sl_let *let, struct sl_let *const *
         return n;
 }
 
+/* No worker is on its cores, whichever let that has. */
+static bool is_idle(const struct sl_lets *lets, const struct sl_let *let)
+{
+        for (const struct sl_let *other = lets->all; other; other = other->next) {
+                cpu_set_t both;
+
+                CPU_AND(&both, &let->cpus, &other->cpus);
+                if (other->n_assigned && CPU_COUNT(&both))
+                        return false;
+        }
+        return true;
+}
+
+static bool has_room_for_each(const struct sl_lets *lets)
+{
+        return lets->expected + lets->further <= count_single(lets);
+}
+
 /* NULL where there are not enough for all. Of those with as few workers the lowest core, which was made first. */
-static struct sl_let *least_used(struct sl_lets *lets, struct sl_let *const *leaving, uint32_t n_leaving)
+static struct sl_let *least_used(const struct sl_lets *lets, struct sl_let *const *leaving, uint32_t n_leaving)
 {
         struct sl_let *best = NULL;
         uint32_t fewest = UINT32_MAX;
 
         for (struct sl_let *let = lets->all; let; let = let->next) {
-                uint32_t n = staying_workers(let, leaving, n_leaving);
+                uint32_t n;
 
                 if (let->kind != KIND_SINGLE || let->stale)
                         continue;
-                if (n <= fewest) {
+                n = staying_workers(let, leaving, n_leaving);
+                if (n < fewest || (n == fewest && let->left <= best->left)) {
                         fewest = n;
                         best = let;
                 }
         }
-        return lets->expected + lets->further <= count_single(lets) ? best : NULL;
+        return best;
+}
+
+bool sl_lets_have_idle(const struct sl_lets *lets, const struct sl_let *let)
+{
+        const struct sl_let *next;
+
+        if (let->kind != KIND_SINGLE || !has_room_for_each(lets))
+                return false;
+        next = least_used(lets, NULL, 0);
+        return next && is_idle(lets, next);
+}
+
+void sl_lets_note_departure(struct sl_lets *lets, struct sl_let *let)
+{
+        let->left = ++lets->n_left;
 }
 
 static void change_workers(struct sl_let *let, int32_t change)
@@ -260,7 +294,7 @@ struct sl_let *sl_lets_assign(struct sl_lets *lets, const cpu_set_t *cores, stru
         struct sl_let *let = NULL;
 
         if (CPU_COUNT(cores) == 0)
-                let = least_used(lets, leaving, n_leaving);
+                let = has_room_for_each(lets) ? least_used(lets, leaving, n_leaving) : NULL;
         else if (!CPU_EQUAL(&lets->allowed, cores))
                 let = let_of(lets, KIND_NAMED, cores, (uint32_t)CPU_COUNT(cores));
         let = let ? let : lets->shared;

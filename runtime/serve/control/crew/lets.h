@@ -3,7 +3,7 @@
  * The lets of this runtime, and which worker gets which. A worker that an allocation has put on certain cores gets the let of
  * these, which all such workers share. Of the others each gets a core for itself as long as there are as many cores as the
  * configuration has of them, the one with the fewest workers first; otherwise all share one let of all worker cores. A core that
- * the dispatcher has too is nobody's own.
+ * the dispatcher has too is nobody's own. Of equal ones goes last which a worker has left that was interfered with there.
  *
  * Lets may overlap: each runs no more jobs at a time than it has cores, and beyond that the system divides cores by time.
  *
@@ -29,6 +29,7 @@ struct sl_lets {
         struct sl_let *shared; /* of all worker cores */
         struct sl_let *all;    /* they stay, as workers that have not left yet may have them */
         uint32_t n;
+        uint64_t n_left; /* workers that were interfered with */
 };
 
 /*
@@ -71,6 +72,12 @@ struct sl_let *sl_lets_assign(struct sl_lets *lets, const cpu_set_t *cores, stru
 
 /* That of a worker on a GPU, which all on the same part of it have. It is nobody's core. NULL: there is no room for another one. */
 struct sl_let *sl_lets_assign_gpu(struct sl_lets *lets, const struct sl_gpu_let *gpu);
+
+/* A worker that has @let for itself would get another core on which no worker is, by any let. */
+bool sl_lets_have_idle(const struct sl_lets *lets, const struct sl_let *let);
+
+/* A worker is about to leave it that is interfered with there. */
+void sl_lets_note_departure(struct sl_lets *lets, struct sl_let *let);
 
 /* A worker that had it is gone. */
 void sl_lets_return(struct sl_let *let);

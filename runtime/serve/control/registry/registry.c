@@ -18,6 +18,7 @@
 #include "listing.h"
 #include "loads.h"
 #include "merger.h"
+#include "mitigation.h"
 #include "model.h"
 #include "names.h"
 #include "news.h"
@@ -58,7 +59,9 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
         if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores, options->stats,
                     &registry->lets) < 0 ||
                 sl_tasks_new(registry, &registry->tasks) < 0 || sl_compilers_new(options->control, &registry->compilers) < 0 ||
-                sl_merger_new(registry, &registry->merger) < 0 || sl_autoscale_new(registry, &registry->autoscale) < 0) {
+                sl_merger_new(registry, &registry->merger) < 0 || sl_mitigation_new(registry, &registry->mitigation) < 0 ||
+                sl_autoscale_new(registry, &registry->autoscale) < 0) {
+                sl_mitigation_free(registry->mitigation);
                 sl_merger_free(registry->merger);
                 sl_compilers_free(registry->compilers);
                 sl_tasks_free(registry->tasks);
@@ -192,6 +195,8 @@ void sl_registry_advance(struct sl_registry *r)
         r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
         due_ns = sl_autoscale_look(r->autoscale);
         r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
+        due_ns = sl_mitigation_look(r->mitigation);
+        r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
         act_and_tell(r);
         sl_merger_advance(r->merger, is_busy(r));
         sl_news_mark(r);
@@ -270,6 +275,10 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 break;
         case SL_EVENT_MARKED:
                 sl_news_marked(r);
+                sl_registry_advance(r);
+                break;
+        case SL_EVENT_SLOWED:
+                sl_mitigation_hear(r->mitigation);
                 sl_registry_advance(r);
                 break;
         case SL_EVENT_SHAPE_WANTED:
@@ -428,6 +437,7 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
                 sl_serving_unload(r, r->loaded);
         sl_compilers_free(r->compilers);
         sl_autoscale_free(r->autoscale);
+        sl_mitigation_free(r->mitigation);
         sl_applied_free(r);
         sl_tasks_free(r->tasks);
         sl_lets_free(r->lets);

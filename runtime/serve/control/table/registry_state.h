@@ -18,6 +18,7 @@ struct sl_autoscale;
 struct sl_compilers;
 struct sl_draft;
 struct sl_history_file;
+struct sl_mitigation;
 struct sl_tasks;
 
 #define SL_NAME_BUCKETS (2 * SL_CATALOGUE_MODELS)
@@ -49,6 +50,7 @@ struct sl_registry {
         struct sl_tasks *tasks;         /* over its names */
         struct sl_merger *merger;       /* of those */
         struct sl_autoscale *autoscale; /* NULL: it is off */
+        struct sl_mitigation *mitigation;
         struct sl_model *loaded;        /* all models that have workers */
         struct sl_draft *in_force;      /* what is applied, or about to be; NULL: nothing */
         struct sl_applied_group *group; /* that is under way; NULL: none */
