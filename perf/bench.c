@@ -26,6 +26,7 @@ BENCH_OPTIONS(small, SMALL_OPTIONS);
 BENCH_OPTIONS(model, MODEL_OPTIONS);
 BENCH_OPTIONS(turns, TURNS_OPTIONS);
 BENCH_OPTIONS(overload, OVERLOAD_OPTIONS);
+BENCH_OPTIONS(query, QUERY_OPTIONS);
 BENCH_OPTIONS(load, LOAD_OPTIONS);
 BENCH_OPTIONS(compare, COMPARE_OPTIONS);
 
@@ -54,6 +55,18 @@ static const char turns_text[] = "Starts a runtime of its own and measures how l
 
 static const char overload_text[] =
         "Starts a runtime of its own and many clients with deadlines, which ask for more than it can do.";
+
+static const char query_text[] =
+        "Sends queries with wishes to a task of a runtime that runs already, in an open loop, and says of each wish what became of its "
+        "requests. A wish is written as for `starling tasks --explain`. All --ways ask for the same at the same times: choice is the "
+        "choice of each query, accurate and cheapest are the one variant that is that, and any other name is that variant. A rate of "
+        "several numbers is a load that goes up and down.\n"
+        "\n"
+        "Right is what comes in time and as accurate as wished, degraded what comes in time and at least as accurate as `least`, poor "
+        "what comes in time and is less accurate. Core-seconds are what all workers of the runtime computed meanwhile.\n"
+        "\n"
+        "    starling bench query read-digits --wish accuracy=0.98,latency_ms=5 --wish accuracy=0.99,least=0.9,latency_ms=2 \\\n"
+        "        --rate 500,2000,500 --seconds 10";
 
 static const char load_text[] =
         "Asks a runtime for what a load says, closed or open, from any number of threads, and says how long the answers take. A "
@@ -98,6 +111,7 @@ static const struct benchmark {
         BENCHMARK(model, "[OPTIONS] MODEL", "put a load on one model of a runtime that runs already"),
         BENCHMARK(turns, "[OPTIONS]", "measure how long others wait for a long request"),
         BENCHMARK(overload, "[OPTIONS]", "offer a runtime more than it can do, from many clients with deadlines"),
+        BENCHMARK(query, "[OPTIONS] TASK", "ask a task with wishes, beside the same requests to one variant"),
         BENCHMARK(load, "[OPTIONS] MODEL[:WEIGHT]...", "put any load on any models, with intervals and a verdict"),
         BENCHMARK(compare, "[OPTIONS] A.json B.json", "tell differences between two results from noise"),
 #undef BENCHMARK

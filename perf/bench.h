@@ -37,6 +37,7 @@ int sl_bench_noop(int argc, char **argv);
 int sl_bench_small(int argc, char **argv);
 int sl_bench_model(int argc, char **argv);
 int sl_bench_overload(int argc, char **argv);
+int sl_bench_query(int argc, char **argv);
 int sl_bench_turns(int argc, char **argv);
 int sl_bench_load(int argc, char **argv);
 int sl_bench_compare(int argc, char **argv);

@@ -57,6 +57,22 @@
         CPUS_OPTION(X)                                                                                                             \
         JSON_OPTION(X)
 
+#define QUERY_OPTIONS(X)                                                                                                           \
+        X(NAME, "name", "NAME", "ask the runtime NAME, or the one whose socket is the path NAME (default: starling)")              \
+        X(RUNTIME, "runtime", "NAME", "ask the runtime NAME, as --name does (default: starling)")                                  \
+        X(WISH, "wish", "WISH",                                                                                                    \
+                "give a share of the requests this wish: accuracy=X,least=X,latency_ms=MS,cost=X,samples=N,closest; repeatable "   \
+                "(default: the most accurate)")                                                                                    \
+        X(RATE, "rate", "N,...", "send N requests a second at Poisson times; each N is a step of the load (default: 100)")         \
+        X(SECONDS, "seconds", "SECONDS", "let each step last SECONDS seconds (default: 5)")                                        \
+        X(WAYS, "ways", "WAY,...",                                                                                                 \
+                "ask in these ways, in turns: choice, accurate, cheapest, or a variant (default: choice,accurate,cheapest)")       \
+        X(TURNS, "turns", "N", "ask in each way N times (default: 3)")                                                             \
+        X(IN_FLIGHT, "in-flight", "N", "keep at most N requests in flight (default: 256)")                                         \
+        X(DEADLINE, "deadlines", NULL, "make the latency of a wish the deadline of its requests, too")                             \
+        X(SEED, "seed", "N", "draw times and wishes from seed N; the same seed asks for the same (default: 1)")                    \
+        JSON_OPTION(X)
+
 #define LOAD_OPTIONS(X)                                                                                                            \
         X(NAME, "name", "NAME", "ask the runtime NAME, or the one whose socket is the path NAME (default: starling)")              \
         X(RUNTIME, "runtime", "NAME", "ask the runtime NAME, as --name does (default: starling)")                                  \

@@ -20,9 +20,9 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def write_repository(folder, models, ensembles, instances=1, configs=None):
+def write_repository(folder, models, ensembles, instances=1, configs=None, tasks=None):
     """`models`: {name: ONNX file}, each with so many workers; `ensembles`: {name: [members]}, whose mean is the answer; `configs`: {name:
-    lines of its config.yaml}."""
+    lines of its config.yaml}; `tasks`: likewise, of folders that have nothing else."""
     for name, path in models.items():
         version = os.path.join(folder, name, "1")
         os.makedirs(version)
@@ -34,14 +34,18 @@ def write_repository(folder, models, ensembles, instances=1, configs=None):
         os.makedirs(os.path.join(folder, name))
         with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
             file.write(f"ensemble:\n  members: [{', '.join(members)}]\n  rule: mean\n")
+    for name, config in (tasks or {}).items():
+        os.makedirs(os.path.join(folder, name))
+        with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
+            file.write(config)
 
 
 class Runtime:
-    def __init__(self, command, models, ensembles=None, instances=1, configs=None, arguments=()):
+    def __init__(self, command, models, ensembles=None, instances=1, configs=None, arguments=(), tasks=None):
         self.folder = tempfile.mkdtemp(prefix="starling-serving-")
         repository = os.path.join(self.folder, "models")
         os.mkdir(repository)
-        write_repository(repository, models, ensembles or {}, instances, configs)
+        write_repository(repository, models, ensembles or {}, instances, configs, tasks)
         self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8")
         self.name = f"serving-{os.getpid()}"
         self.socket = os.path.join(self.folder, self.name + ".sock")

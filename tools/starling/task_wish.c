@@ -1,79 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "task_wish.h"
 
-#include "base/error.h"
-#include "base/value.h"
-
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define COST_MAX    1e12
-#define MS_MAX      3.6e6
-#define SAMPLES_MAX 1048576.0
-
-/* ---- what is asked for ---- */
-
-static int parse_real(const char *key, const char *text, double max, double *ret_real, struct sl_error *error)
-{
-        char wish[SL_WISH_BYTES];
-
-        if (sl_value_real(text, 0, max, ret_real, wish) == 0)
-                return 0;
-        return sl_error_set(error, EINVAL, "%s: \"%s\" is %s", key, text, wish);
-}
-
-static int apply(struct task_wish *wish, const char *key, const char *value, struct sl_error *error)
-{
-        double real = 0;
-        int r;
-
-        if (strcmp(key, "closest") == 0 && !*value) {
-                wish->needs.closest = true;
-                return 0;
-        }
-        if (strcmp(key, "accuracy") == 0)
-                return parse_real(key, value, 1, &wish->needs.accuracy, error);
-        if (strcmp(key, "least") == 0)
-                return parse_real(key, value, 1, &wish->needs.accuracy_least, error);
-        if (strcmp(key, "cost") == 0)
-                return parse_real(key, value, COST_MAX, &wish->needs.cost, error);
-        if (strcmp(key, "latency_ms") == 0) {
-                r = parse_real(key, value, MS_MAX, &real, error);
-                wish->needs.latency_ns = (uint64_t)(real * 1e6);
-                return r;
-        }
-        if (strcmp(key, "samples") == 0) {
-                r = parse_real(key, value, SAMPLES_MAX, &real, error);
-                wish->samples = real < 1 ? 1 : (uint32_t)real;
-                return r;
-        }
-        return sl_error_set(error, EINVAL, "\"%s\": a wish has accuracy, least, latency_ms, cost, samples and closest", key);
-}
-
-int task_wish_parse(const char *text, struct task_wish *ret_wish, struct sl_error *error)
-{
-        struct task_wish wish = {.samples = 1};
-        char list[TASK_WISH_LIST_BYTES], *rest = NULL;
-        int r = 0;
-
-        if ((size_t)snprintf(list, sizeof(list), "%s", text) >= sizeof(list))
-                return sl_error_set(error, EINVAL, "a wish of more than %u bytes", TASK_WISH_LIST_BYTES - 1);
-        for (char *key = strtok_r(list, ",", &rest); key && r == 0; key = strtok_r(NULL, ",", &rest)) {
-                char *equals = strchr(key, '=');
-
-                if (equals)
-                        *equals = 0;
-                r = apply(&wish, key, equals ? equals + 1 : "", error);
-        }
-        if (r == 0 && wish.needs.accuracy_least > wish.needs.accuracy)
-                r = sl_error_set(error, EINVAL, "least %g is above accuracy, %g", wish.needs.accuracy_least, wish.needs.accuracy);
-        if (r == 0)
-                *ret_wish = wish;
-        return r;
-}
 
 /* ---- why ---- */
 
@@ -85,8 +16,6 @@ static enum sl_candidate_state state_of(const struct starling_variant *variant)
 }
 
 /* Of a request larger than one sample: by the batch that is known. */
-        else if (c->is_interfered && !chosen->is_interfered)
-                format = "it suits, and is interfered with; \"%.*s\" is calm";
 static uint64_t service_ns(const struct starling_variant *variant, uint32_t samples)
 {
         if (samples <= 1 || !variant->batch_samples)
@@ -156,6 +85,8 @@ static void say_beside(const struct sl_candidate *c, enum sl_met met, const stru
                 format = "it suits as least alone; \"%.*s\" is as accurate as asked";
         else if (c->state == SL_CANDIDATE_UNLOADED && chosen->state == SL_CANDIDATE_SERVES)
                 format = "it would suit, and is not loaded; \"%.*s\" serves";
+        else if (c->is_interfered && !chosen->is_interfered)
+                format = "it suits, and is interfered with; \"%.*s\" is calm";
         else if (chosen->accuracy > c->accuracy && chosen->cost >= c->cost)
                 format = "it suits; \"%.*s\" is more accurate";
         else if (chosen->cost < c->cost)

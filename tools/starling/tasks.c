@@ -185,7 +185,7 @@ int command_tasks(int argc, char **argv)
         json_t *array = NULL;
         int status = session_parse(argc, argv, options, 0, 1, &arguments);
 
-        if (status == STATUS_OK && arguments.explain && task_wish_parse(arguments.explain, &wish, &error) < 0)
+        if (status == STATUS_OK && arguments.explain && sl_needs_parse(arguments.explain, &wish.needs, &wish.samples, &error) < 0)
                 status = complain(STATUS_USAGE, argv[0], "--explain: %s", error.text);
         if (status == STATUS_OK)
                 status = session_open(argv[0], &arguments, STARLING_ROLE_READER, &client);
