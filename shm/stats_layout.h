@@ -172,7 +172,8 @@ enum sl_stage {
         X(peaks, "times that it began to be overloaded")                                                                           \
         X(peak_ends, "times that it ended")                                                                                        \
         X(slowdowns, "times that it began to be interfered with")                                                                  \
-        X(recoveries, "times that that ended")
+        X(recoveries, "times that that ended")                                                                                     \
+        X(packed_bytes, "weights that its plan's workers have packed while they serve, once for all; written as the first")
 
 /* Writer: the control thread; of what data-dependent steps have, those that run them, with atomic additions. */
 #define SL_MEMORY_COUNTERS(X)                                                                                                      \

@@ -10,7 +10,7 @@
 #include "evaluate.h"
 #include "kernel_cache.h"
 #include "op.h"
-#include "ref/live.h"
+#include "packed_store.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -21,6 +21,14 @@
 #define ROWS    24
 #define INNER   16
 #define COLUMNS 20
+
+static struct sl_packed_store *new_store(uint64_t bytes_max)
+{
+        struct sl_packed_store *store;
+
+        cr_assert_eq(sl_packed_store_new(NULL, bytes_max, &store), 0);
+        return store;
+}
 
 static void describe_product(int64_t rows, struct sl_node_desc *desc)
 {
@@ -48,7 +56,7 @@ Test(kernel_cache, a_shape_that_comes_again_gets_a_kernel)
 {
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, false, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, NULL, &cache), 0);
         cr_assert(!find(cache, ROWS));
         cr_assert_eq(sl_kernel_cache_count(cache), 0u);
         cr_assert(find(cache, ROWS));
@@ -77,9 +85,10 @@ static bool find_after(struct sl_kernel_cache *cache, int64_t rows, uint64_t ns)
 /* Where a kernel takes no longer than `ref` is thought to, there is one at once. */
 Test(kernel_cache, an_eager_one_compiles_what_ref_has_taken_as_long_for)
 {
+        struct sl_packed_store *store = new_store(1 << 20);
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
         cr_expect(find(cache, ROWS), "what one takes is not known before");
         if (!find_after(cache, 4, 0)) {
                 for (int i = 0; i < 100; i++)
@@ -89,6 +98,7 @@ Test(kernel_cache, an_eager_one_compiles_what_ref_has_taken_as_long_for)
         cr_expect(find_after(cache, 4, 0));
         cr_expect_eq(sl_kernel_cache_count(cache), 2u);
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
 }
 
 #define WAITED_NS (SL_NS_PER_SECOND / 2)
@@ -109,11 +119,12 @@ Test(kernel_cache, what_a_kernel_waits_for_the_processor_is_not_what_it_takes)
         struct sl_backend backend = sl_backend_cpu;
         struct sl_dynamic_kernel kernel = {.backend = NULL};
         struct sl_node_desc *desc = malloc(sizeof(*desc));
+        struct sl_packed_store *store = new_store(1 << 20);
         struct sl_kernel_cache *cache;
 
         runner.compile = compile_late;
         backend.runner = &runner;
-        cr_assert_eq(sl_kernel_cache_new(&backend, true, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&backend, NULL, store, &cache), 0);
         describe_product(ROWS, desc);
         for (int i = 0; i < 2; i++) { /* the first kernel shows what one takes; what oneDNN makes once is no part of the second */
                 desc->inputs[0].shape.dims[0] = ROWS + i;
@@ -130,14 +141,16 @@ Test(kernel_cache, what_a_kernel_waits_for_the_processor_is_not_what_it_takes)
         }
         free(desc);
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
 }
 
 /* Those of a set make room for each other; the others stay. */
 Test(kernel_cache, an_eager_one_keeps_what_is_used)
 {
+        struct sl_packed_store *store = new_store(1 << 20);
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
         cr_assert(find(cache, ROWS));
         for (int64_t rows = 1000; rows < 1000 + 2 * SL_KERNEL_CACHE_EAGER_MAX; rows++) {
                 (void)find(cache, rows);
@@ -145,6 +158,7 @@ Test(kernel_cache, an_eager_one_keeps_what_is_used)
         }
         cr_expect_leq(sl_kernel_cache_count(cache), (uint32_t)SL_KERNEL_CACHE_EAGER_MAX);
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
 }
 
 /* The product of all rows by @weights, as a plan of any size finds it: the constant's data, packed, or NULL. */
@@ -163,41 +177,59 @@ static const void *find_packed(struct sl_kernel_cache *cache, int64_t rows, cons
 }
 
 /* Whatever sizes come, a constant has one form there, and another constant its own. */
-Test(kernel_cache, weights_are_packed_once_for_all_sizes_and_count_in_each_run)
+Test(kernel_cache, weights_are_packed_once_for_all_sizes)
 {
-        struct sl_pool pool = {.limit_bytes = 1 << 20};
         float weights[INNER * COLUMNS], others[INNER * COLUMNS];
+        struct sl_packed_store *store = new_store(1 << 20);
         struct sl_kernel_cache *cache;
         const void *packed;
         uint64_t bytes;
 
         for (int i = 0; i < INNER * COLUMNS; i++)
                 others[i] = weights[i] = (float)i;
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
-        sl_kernel_cache_begin(cache, &pool);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
         packed = find_packed(cache, ROWS, weights);
-        bytes = sl_kernel_cache_packed_bytes(cache);
+        bytes = sl_packed_store_bytes(store);
         cr_assert(packed && packed != weights);
         cr_expect_geq(bytes, sizeof(weights));
-        cr_expect_eq(pool.used_bytes, bytes);
         for (int64_t rows = 1; rows < 200; rows++)
                 cr_assert_eq(find_packed(cache, rows, weights), packed, "%lld rows", (long long)rows);
-        cr_expect_eq(sl_kernel_cache_packed_bytes(cache), bytes);
+        cr_expect_eq(sl_packed_store_bytes(store), bytes);
         cr_expect_neq(find_packed(cache, ROWS, others), packed);
-        cr_expect_eq(sl_kernel_cache_packed_bytes(cache), 2 * bytes);
-        pool = (struct sl_pool){.limit_bytes = 1 << 20};
-        sl_kernel_cache_begin(cache, &pool);
-        cr_expect_eq(pool.used_bytes, 2 * bytes, "the next run begins with what is packed");
+        cr_expect_eq(sl_packed_store_bytes(store), 2 * bytes);
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
+}
+
+/* What one instance has packed is there for the next one, and outlives it. */
+Test(kernel_cache, weights_are_packed_once_for_all_instances)
+{
+        struct sl_packed_store *store = new_store(1 << 20);
+        float weights[INNER * COLUMNS] = {1};
+        struct sl_kernel_cache *first, *second;
+        const float *packed;
+        uint64_t bytes;
+
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &first), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &second), 0);
+        packed = find_packed(first, ROWS, weights);
+        bytes = sl_packed_store_bytes(store);
+        sl_kernel_cache_free(first);
+        cr_expect_eq(find_packed(second, ROWS, weights), packed);
+        cr_expect_eq(packed[0], 1.0f);
+        cr_expect_eq(sl_packed_store_bytes(store), bytes);
+        sl_kernel_cache_free(second);
+        sl_packed_store_free(store);
 }
 
 /* oneDNN's kernel, for a matrix that some node has made, takes longer; of an operator that was never seen nothing is known. */
 Test(kernel_cache, a_quick_one_makes_no_kernel_that_is_not_known_to_be_made_quickly)
 {
         for (int made = 0; made < 2; made++) {
+                struct sl_packed_store *store = new_store(1 << 20);
                 struct sl_kernel_cache *cache;
 
-                cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
+                cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
                 if (made)
                         cr_assert(find(cache, ROWS));
                 sl_kernel_cache_be_quick(cache);
@@ -206,6 +238,7 @@ Test(kernel_cache, a_quick_one_makes_no_kernel_that_is_not_known_to_be_made_quic
                 cr_expect_eq(sl_kernel_cache_count(cache), (uint32_t)made);
                 cr_expect_eq(find(cache, ROWS), made, "what was made before stays");
                 sl_kernel_cache_free(cache);
+                sl_packed_store_free(store);
         }
 }
 
@@ -216,14 +249,13 @@ Test(kernel_cache, a_quick_one_makes_those_that_are)
         bool found = false;
 
         for (int i = 0; i < 200 && !found; i++) {
-                struct sl_pool pool = {.limit_bytes = 1 << 20};
                 const void *constants[] = {NULL, weights};
                 struct sl_dynamic_kernel kernel = {.backend = NULL};
                 struct sl_node_desc *desc = malloc(sizeof(*desc));
+                struct sl_packed_store *store = new_store(1 << 20);
                 struct sl_kernel_cache *cache;
 
-                cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
-                sl_kernel_cache_begin(cache, &pool);
+                cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
                 cr_assert(find_packed(cache, ROWS, weights));
                 sl_kernel_cache_be_quick(cache);
                 describe_product(ROWS + 1, desc);
@@ -232,6 +264,7 @@ Test(kernel_cache, a_quick_one_makes_those_that_are)
                         &kernel);
                 free(desc);
                 sl_kernel_cache_free(cache);
+                sl_packed_store_free(store);
         }
         cr_expect(found);
 }
@@ -240,12 +273,11 @@ Test(kernel_cache, a_quick_one_makes_those_that_are)
 Test(kernel_cache, each_constant_has_its_own_packed_weights)
 {
         static float weights[300][INNER * COLUMNS];
-        struct sl_pool pool = {.limit_bytes = 16 << 20};
         const float *packed[300];
+        struct sl_packed_store *store = new_store(16 << 20);
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
-        sl_kernel_cache_begin(cache, &pool);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
         for (int i = 0; i < 300; i++) {
                 weights[i][0] = (float)i;
                 packed[i] = find_packed(cache, ROWS, weights[i]);
@@ -256,34 +288,34 @@ Test(kernel_cache, each_constant_has_its_own_packed_weights)
         }
         cr_expect_null(find_packed(cache, ROWS, NULL));
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
 }
 
-/* Half of a run's memory is the most that weights take; beyond that kernels read them as they are. */
+/* Beyond the bound kernels read weights as they are. */
 Test(kernel_cache, weights_that_have_no_room_stay_plain)
 {
-        struct sl_pool pool = {.limit_bytes = 2 * INNER * COLUMNS * sizeof(float) - 1};
         float weights[INNER * COLUMNS] = {0};
+        struct sl_packed_store *store = new_store(INNER * COLUMNS * sizeof(float) - 1);
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
-        sl_kernel_cache_begin(cache, &pool);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
         cr_expect_null(find_packed(cache, ROWS, weights));
-        cr_expect_eq(pool.used_bytes, 0u);
+        cr_expect_eq(sl_packed_store_bytes(store), 0u);
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
 }
 
 /* A kernel that reads packed weights is none for a constant that cannot be packed. */
 Test(kernel_cache, a_second_constant_that_has_no_room_is_left_to_ref)
 {
-        struct sl_pool pool = {.limit_bytes = 3 * sl_gemm_packed_floats(INNER, COLUMNS) * sizeof(float)};
         float weights[INNER * COLUMNS] = {0}, others[INNER * COLUMNS] = {0};
         const void *constants[] = {NULL, others};
         struct sl_dynamic_kernel kernel = {.backend = NULL};
         struct sl_node_desc *desc = malloc(sizeof(*desc));
+        struct sl_packed_store *store = new_store(2 * sl_gemm_packed_floats(INNER, COLUMNS) * sizeof(float) - 1);
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, true, &cache), 0);
-        sl_kernel_cache_begin(cache, &pool);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
         cr_assert(find_packed(cache, ROWS, weights));
         describe_product(ROWS, desc);
         cr_expect(!sl_kernel_cache_find(cache,
@@ -291,13 +323,14 @@ Test(kernel_cache, a_second_constant_that_has_no_room_is_left_to_ref)
                 &kernel));
         free(desc);
         sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
 }
 
 Test(kernel_cache, what_is_little_work_is_left_to_ref)
 {
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, false, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, NULL, &cache), 0);
         for (int i = 0; i < 3; i++)
                 cr_assert(!find(cache, 1));
         sl_kernel_cache_free(cache);
@@ -307,7 +340,7 @@ Test(kernel_cache, the_kernel_used_longest_ago_goes)
 {
         struct sl_kernel_cache *cache;
 
-        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, false, &cache), 0);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, NULL, &cache), 0);
         find(cache, 10);
         for (int64_t rows = 11; rows < 11 + 2 * SL_KERNEL_CACHE_MAX; rows++) {
                 find(cache, rows);

@@ -112,13 +112,14 @@ static json_t *worker_json(const struct snapshot *stats, const struct sl_worker_
         char cores[sizeof(((struct sl_let_stats *)0)->cores) + 1];
 
         cores_of(stats, worker, cores, sizeof(cores));
-        return json_pack("{s:s?, s:s?, s:b, s:I, s:s, s:I, s:I, s:I, s:I, s:I}", "gpu", snapshot_gpu(stats, worker), "cores",
+        return json_pack("{s:s?, s:s?, s:b, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "gpu", snapshot_gpu(stats, worker), "cores",
                 *cores ? cores : NULL, "inline", is_inline(worker), "batch_max", (json_int_t)worker->batch_max, "batch_reason",
                 reason_of(worker), "plan_bytes", (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
                 (json_int_t)sl_counter_read(&worker->workspace_bytes), "pool_bytes",
                 (json_int_t)sl_counter_read(&worker->pool_bytes), "dynamic_bytes",
                 (json_int_t)sl_counter_read(&worker->dynamic_bytes), "dynamic_used_bytes",
-                (json_int_t)sl_counter_read(&worker->dynamic_used_bytes));
+                (json_int_t)sl_counter_read(&worker->dynamic_used_bytes), "packed_bytes",
+                (json_int_t)sl_counter_read(&worker->packed_bytes));
 }
 
 static json_t *workers_json(const struct snapshot *stats, const char *model)
@@ -200,9 +201,11 @@ static void print_workers(const struct snapshot *stats, const char *model)
                         continue;
                 printf("    worker");
                 print_place(stats, worker);
-                printf(": batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB, dynamic %.1f MiB (%.1f used)\n",
+                printf(": batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB, dynamic %.1f MiB (%.1f used), "
+                       "packed %.1f MiB\n",
                         worker->batch_max, reason_of(worker), mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
-                        mebibytes(&worker->pool_bytes), mebibytes(&worker->dynamic_bytes), mebibytes(&worker->dynamic_used_bytes));
+                        mebibytes(&worker->pool_bytes), mebibytes(&worker->dynamic_bytes), mebibytes(&worker->dynamic_used_bytes),
+                        mebibytes(&worker->packed_bytes));
         }
 }
 

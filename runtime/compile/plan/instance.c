@@ -84,9 +84,8 @@ static int make_kernel_cache(struct sl_instance *instance, struct sl_error *erro
 
         if (!backend || backend == &sl_backend_ref || backend->runner->wait || !sl_plan_is_dynamic(instance->plan))
                 return 0;
-        if (sl_kernel_cache_new(backend, instance->plan->programs[0].n_inputs > 0, &instance->kernels) < 0)
+        if (sl_kernel_cache_new(backend, &instance->plan->header->target, instance->plan->packed, &instance->kernels) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for its kernels");
-        sl_kernel_cache_share(instance->kernels, instance->plan->base);
         return 0;
 }
 

@@ -401,8 +401,6 @@ void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_pl
                         .find = kernels ? sl_kernel_cache_find : NULL,
                         .find_context = kernels,
                         .layouts = kernels && program->n_inputs}};
-        if (kernels)
-                sl_kernel_cache_begin(kernels, &interpreter->dynamic.pool);
 }
 
 int sl_interpreter_make_slots(

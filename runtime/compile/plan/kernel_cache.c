@@ -44,6 +44,7 @@ struct entry {
 
 struct sl_kernel_cache {
         const struct sl_backend *backend;
+        const struct sl_target *target;
         bool eager, quick, meets;
         struct sl_packed_weights *weights; /* NULL: it packs none */
         uint64_t now;
@@ -58,19 +59,22 @@ struct sl_kernel_cache {
         struct entry entries[];
 };
 
-int sl_kernel_cache_new(const struct sl_backend *backend, bool eager, struct sl_kernel_cache **ret_cache)
+int sl_kernel_cache_new(const struct sl_backend *backend, const struct sl_target *target, struct sl_packed_store *store,
+        struct sl_kernel_cache **ret_cache)
 {
+        bool eager = store != NULL;
         uint32_t n_entries = eager ? SL_KERNEL_CACHE_EAGER_MAX : SL_KERNEL_CACHE_MAX;
         struct sl_kernel_cache *cache = calloc(1, sizeof(*cache) + n_entries * sizeof(cache->entries[0]));
 
         if (!cache)
                 return -ENOMEM;
-        if (eager && sl_packed_weights_new(backend, &cache->weights) < 0) {
+        if (eager && sl_packed_weights_new(backend, store, &cache->weights) < 0) {
                 free(cache);
                 return -ENOMEM;
         }
         cache->n_entries = n_entries;
         cache->backend = backend;
+        cache->target = target;
         cache->eager = eager;
         *ret_cache = cache;
         return 0;
@@ -120,12 +124,6 @@ struct sl_kernel_cache *sl_kernel_cache_free(struct sl_kernel_cache *cache)
         return NULL;
 }
 
-void sl_kernel_cache_share(struct sl_kernel_cache *cache, const struct sl_plan *base)
-{
-        if (cache->weights)
-                sl_packed_weights_share(cache->weights, base);
-}
-
 void sl_kernel_cache_meet(struct sl_kernel_cache *cache, bool meets)
 {
         cache->meets = meets;
@@ -134,12 +132,6 @@ void sl_kernel_cache_meet(struct sl_kernel_cache *cache, bool meets)
 void sl_kernel_cache_be_quick(struct sl_kernel_cache *cache)
 {
         cache->quick = true;
-}
-
-void sl_kernel_cache_begin(struct sl_kernel_cache *cache, struct sl_pool *pool)
-{
-        if (cache->weights)
-                sl_packed_weights_begin(cache->weights, pool);
 }
 
 static void put(struct sl_kernel_cache *cache, const void *bytes, size_t n_bytes)
@@ -239,19 +231,28 @@ static void note(struct sl_kernel_cache *cache, struct entry *entry, uint64_t ha
         entry->used = cache->now;
 }
 
+/* A block is one kernel where that is better than its parts are at this size. */
+static bool gains(const struct sl_kernel_cache *cache, const struct sl_node_desc *node)
+{
+        const struct sl_planner *planner = cache->backend->planner;
+
+        return planner->gains && planner->gains(cache->target, node);
+}
+
 /* How long the output of a node that counts may be is no part of the key, but of NonMaxSuppression shapes and attributes say it. */
 static bool may_be_compiled(const struct sl_kernel_cache *cache, const struct sl_dynamic_wish *wish)
 {
         uint32_t op = wish->node->op, traits = op == SL_OP_NON_MAX_SUPPRESSION ? 0 : sl_op_traits(op);
 
-        return !(traits & (SL_OP_COUNTS | SL_OP_CONTROL)) && (cache->weights || !reads_constants(op));
+        return !(traits & (SL_OP_COUNTS | SL_OP_CONTROL)) && (cache->weights || !reads_constants(op)) &&
+               (op != SL_OP_MBCONV || gains(cache, wish->node));
 }
 
 /* Form and data of a constant, where the backend wants another than the plain one. */
 static int pack_input(struct sl_kernel_cache *cache, const struct sl_dynamic_wish *wish, uint32_t input, struct entry *entry)
 {
         struct sl_packed *packed = &cache->packed[input];
-        int r = cache->backend->planner->pack(NULL, &cache->node, input, packed);
+        int r = cache->backend->planner->pack(cache->target, &cache->node, input, packed);
 
         if (r < 0 || !packed->data_bytes)
                 return r;
@@ -272,6 +273,7 @@ static void forget_packed(struct sl_kernel_cache *cache)
 static int compile_node(struct sl_kernel_cache *cache, const struct sl_dynamic_wish *wish, bool packs, struct entry *entry)
 {
         const struct sl_kernel_source source = {.node = &cache->node,
+                .target = cache->target,
                 .packed = cache->packed,
                 .constants = reads_constants(cache->node.op) ? wish->constants : cache->no_constants};
         struct sl_kernel *kernel = NULL;
@@ -311,7 +313,7 @@ static uint32_t choose_algorithm(const struct sl_kernel_cache *cache, const stru
 
         if (node->op != SL_OP_CONV)
                 return SL_ALGORITHM_BLOCKED;
-        n = cache->backend->planner->algorithms(NULL, node, algorithms, NULL);
+        n = cache->backend->planner->algorithms(cache->target, node, algorithms, NULL);
         for (uint32_t i = 0; i < n; i++)
                 if (algorithms[i] != SL_ALGORITHM_DIRECT)
                         return algorithms[i];
@@ -322,7 +324,7 @@ static bool compile_own(struct sl_kernel_cache *cache, const struct sl_dynamic_w
 {
         if (sl_attrs_set_int(&cache->node.attrs, SL_ATTR_ALGORITHM, choose_algorithm(cache, wish->node)) < 0)
                 return false;
-        return cache->backend->planner->supports(NULL, &cache->node) && compile_node(cache, wish, true, entry) == 0;
+        return cache->backend->planner->supports(cache->target, &cache->node) && compile_node(cache, wish, true, entry) == 0;
 }
 
 static void note_slowest(struct sl_kernel_cache *cache, uint32_t op)
@@ -350,7 +352,7 @@ static void compile(struct sl_kernel_cache *cache, const struct sl_dynamic_wish 
                 return;
         }
         cache->node = *wish->node;
-        if (cache->backend->planner->supports(NULL, &cache->node) && (!packs || compile_node(cache, wish, true, entry) < 0))
+        if (cache->backend->planner->supports(cache->target, &cache->node) && (!packs || compile_node(cache, wish, true, entry) < 0))
                 (void)compile_node(cache, wish, false, entry);
         forget_packed(cache);
         cache->compile_ns[wish->node->op] = sl_own_ns() - begun_ns;
@@ -441,9 +443,4 @@ uint32_t sl_kernel_cache_count(const struct sl_kernel_cache *cache)
         for (uint32_t i = 0; i < cache->n_entries; i++)
                 n += cache->entries[i].kept != NULL;
         return n;
-}
-
-uint64_t sl_kernel_cache_packed_bytes(const struct sl_kernel_cache *cache)
-{
-        return cache->weights ? sl_packed_weights_bytes(cache->weights) : 0;
 }

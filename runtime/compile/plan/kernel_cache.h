@@ -5,7 +5,7 @@
  * work, and what `cpu` does not take, is left to `ref`. The kernel used longest ago goes when there are too many.
  *
  * An eager cache is that of a plan of any size, of which a run may be a whole network, of sizes that never come again. A node gets
- * a kernel when `ref` has taken as long for it as a kernel takes to compile. Constant weights are packed (packed_weights.h), for
+ * a kernel when `ref` has taken as long for it as a kernel takes to compile. Constant weights are packed (packed_store.h), for
  * own loops where there are some, which are made in microseconds; elsewhere weights stay plain. One thread, that of the instance.
  */
 #pragma once
@@ -16,18 +16,19 @@
 
 struct sl_backend;
 struct sl_kernel_cache;
-struct sl_plan;
-struct sl_pool;
+struct sl_packed_store;
+struct sl_target;
 
 #define SL_KERNEL_CACHE_MAX       256 /* nodes with their shapes; those without a kernel count too */
 #define SL_KERNEL_CACHE_EAGER_MAX 1024
 
-/* Return: 0, -ENOMEM. */
-int sl_kernel_cache_new(const struct sl_backend *backend, bool eager, struct sl_kernel_cache **ret_cache);
+/*
+ * @target: for which kernels are planned; NULL: what is typical. @store: of an eager one, where it has constants packed; NULL: it is
+ * not eager. Both outlive the cache. Return: 0, -ENOMEM.
+ */
+int sl_kernel_cache_new(const struct sl_backend *backend, const struct sl_target *target, struct sl_packed_store *store,
+        struct sl_kernel_cache **ret_cache);
 struct sl_kernel_cache *sl_kernel_cache_free(struct sl_kernel_cache *cache);
-
-/* Of an eager one: sl_packed_weights_share(). */
-void sl_kernel_cache_share(struct sl_kernel_cache *cache, const struct sl_plan *base);
 
 /* What a kernel may take to be made in a cache that makes quick ones alone: less than a node that is worth one takes. */
 #define SL_KERNEL_CACHE_QUICK_NS 20000
@@ -42,9 +43,6 @@ void sl_kernel_cache_meet(struct sl_kernel_cache *cache, bool meets);
  */
 void sl_kernel_cache_be_quick(struct sl_kernel_cache *cache);
 
-/* Before the first node of a run. @pool: that of the run, which has nothing in use yet. */
-void sl_kernel_cache_begin(struct sl_kernel_cache *cache, struct sl_pool *pool);
-
 /* A sl_dynamic_find_fn; @context is the cache. */
 bool sl_kernel_cache_find(void *context, const struct sl_dynamic_wish *wish, struct sl_dynamic_kernel *ret_kernel);
 
@@ -52,6 +50,5 @@ bool sl_kernel_cache_find(void *context, const struct sl_dynamic_wish *wish, str
 void sl_kept_kernel_hold(struct sl_kept_kernel *kept);
 void sl_kept_kernel_drop(struct sl_kept_kernel *kept);
 
-/* How many kernels there are, and what is packed, for tests. */
+/* How many kernels there are, for tests. */
 uint32_t sl_kernel_cache_count(const struct sl_kernel_cache *cache);
-uint64_t sl_kernel_cache_packed_bytes(const struct sl_kernel_cache *cache);

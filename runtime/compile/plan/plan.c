@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "gather.h"
 #include "huge_pages.h"
+#include "packed_store.h"
 #include "plan_map.h"
 #include "plan_sum.h"
 
@@ -89,6 +90,16 @@ static void release_members(struct sl_plan *plan)
         plan->members = NULL;
 }
 
+/* Half of what a run may take is the most that is packed, for all that run it. */
+static int make_packed(struct sl_plan *plan, struct sl_error *error)
+{
+        if (!plan->info->n_batches || !plan->programs[0].n_inputs)
+                return 0;
+        if (sl_packed_store_new(plan->base, plan->programs[0].dynamic_bytes / 2, &plan->packed) < 0)
+                return sl_error_set(error, ENOMEM, "plan: no memory for its packed weights");
+        return 0;
+}
+
 static int open_plan(int fd, const struct beside *beside, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = calloc(1, sizeof(*plan));
@@ -115,6 +126,9 @@ static int open_plan(int fd, const struct beside *beside, struct sl_plan **ret_p
                 plan->base = sl_plan_free(plan->base);
         if (!sl_plan_count(plan, SL_PLAN_SECTION_MEMBERS))
                 release_members(plan);
+        r = make_packed(plan, error);
+        if (r < 0)
+                return r;
         *ret_plan = sl_take(plan);
         return 0;
 }
@@ -164,6 +178,7 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
 {
         if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1)
                 return NULL;
+        sl_packed_store_free(plan->packed);
         if (plan->ended)
                 plan->ended(plan->ended_context, plan);
         free(plan->info);
@@ -176,6 +191,17 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
         sl_plan_free(plan->base);
         free(plan);
         return NULL;
+}
+
+void sl_plan_lend_packed(struct sl_plan *plan, const struct sl_packed_lender *lender)
+{
+        if (plan->packed)
+                sl_packed_store_lend(plan->packed, lender);
+}
+
+uint64_t sl_plan_packed_bytes(const struct sl_plan *plan)
+{
+        return plan->packed ? sl_packed_store_bytes(plan->packed) : 0;
 }
 
 bool sl_plan_is_dynamic(const struct sl_plan *plan)

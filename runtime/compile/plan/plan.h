@@ -21,6 +21,7 @@ struct sl_instance;
 struct sl_step_choice;
 struct sl_device;
 struct sl_draw_key;
+struct sl_packed_lender;
 struct sl_pool_grant;
 struct sl_residence;
 struct sl_stop;
@@ -89,6 +90,15 @@ struct sl_plan *sl_plan_base(const struct sl_plan *plan);
  */
 void sl_plan_watch_end(struct sl_plan *plan, void (*ended)(void *context, const struct sl_plan *plan), void *context);
 bool sl_plan_is_watched(const struct sl_plan *plan);
+
+/*
+ * Weights that instances of a plan of any size pack while they run, once for all of them, are taken from @lender (packed_store.h), at
+ * most half of dynamic_bytes_max. The last holder gives them back. Before the first instance; nothing of another plan.
+ */
+void sl_plan_lend_packed(struct sl_plan *plan, const struct sl_packed_lender *lender);
+
+/* What is packed now, without what is the base's. Any thread. */
+uint64_t sl_plan_packed_bytes(const struct sl_plan *plan);
 
 /* The file, for who compiles against it. Owned by the plan. */
 int sl_plan_fd(const struct sl_plan *plan);

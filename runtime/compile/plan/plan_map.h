@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan file in memory: where its sections lie. Private to sl_plan. Immutable after sl_plan_open(), but for the count of its
- * holders; any thread.
+ * holders and the store, which has a lock; any thread.
  *
  * Invariant: plan_check.c has walked all of it, so an index or an offset in it may be followed without looking again.
  */
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 struct sl_error;
+struct sl_packed_store;
 
 struct sl_plan {
         atomic_uint holders;
@@ -26,6 +27,7 @@ struct sl_plan {
         uint64_t side_by_side_bytes;
         void (*ended)(void *context, const struct sl_plan *plan); /* NULL: nobody watches for its end */
         void *ended_context;
+        struct sl_packed_store *packed; /* of all instances of a plan of any size; NULL of another one */
         const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
         uint64_t n_bytes;
         bool intact; /* nothing can have damaged it since it was written, or since its checksum was found right: it is not read for

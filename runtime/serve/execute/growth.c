@@ -7,13 +7,28 @@
 /* Shares grow by no less, so that one whose runs become larger little by little does not ask each time. */
 #define STEP_BYTES (64ull << 10)
 
-void sl_growth_init(struct sl_growth *growth, uint64_t max_bytes)
+static const char *const use_names[SL_GROWTH_USE_COUNT] = {
+#define X(id, name) [SL_GROWTH_##id] = name,
+        SL_GROWTH_USES(X)
+#undef X
+};
+
+void sl_growth_init(struct sl_growth *growth, uint64_t max_bytes, struct sl_stats *stats)
 {
-        growth->max_bytes = max_bytes;
+        *growth = (struct sl_growth){.max_bytes = max_bytes, .stats = stats};
         atomic_init(&growth->left, max_bytes);
-        atomic_init(&growth->bytes, 0);
-        growth->stats = NULL;
-        growth->shown = NULL;
+        for (int use = 0; use < SL_GROWTH_USE_COUNT && stats; use++)
+                sl_stats_memory_add(stats, use_names[use], &growth->shown[use]);
+}
+
+const char *sl_growth_use_name(enum sl_growth_use use)
+{
+        return use_names[use];
+}
+
+uint64_t sl_growth_used(const struct sl_growth *growth, enum sl_growth_use use)
+{
+        return atomic_load_explicit(&growth->used[use], memory_order_relaxed);
 }
 
 bool sl_growth_take(struct sl_growth *growth, uint64_t bytes)
@@ -34,18 +49,38 @@ void sl_growth_give(struct sl_growth *growth, uint64_t bytes)
 }
 
 /* Several workers may do so at once: the page has what all of them have had granted once they are done. */
-static void publish(struct sl_growth *growth, uint64_t added)
+static void publish(struct sl_growth *growth, enum sl_growth_use use, uint64_t added)
 {
-        uint64_t now = atomic_fetch_add_explicit(&growth->bytes, added, memory_order_relaxed) + added, most;
+        uint64_t now = atomic_fetch_add_explicit(&growth->used[use], added, memory_order_relaxed) + added, most;
+        struct sl_memory_stats *shown = growth->shown[use];
 
-        if (!growth->shown)
+        if (!shown)
                 return;
-        atomic_fetch_add_explicit(&growth->shown->bytes, added, memory_order_relaxed);
-        most = sl_counter_read(&growth->shown->most_bytes);
-        while (now > most && !atomic_compare_exchange_weak_explicit(
-                                     &growth->shown->most_bytes, &most, now, memory_order_relaxed, memory_order_relaxed))
+        atomic_fetch_add_explicit(&shown->bytes, added, memory_order_relaxed);
+        most = sl_counter_read(&shown->most_bytes);
+        while (now > most &&
+                !atomic_compare_exchange_weak_explicit(&shown->most_bytes, &most, now, memory_order_relaxed, memory_order_relaxed))
                 ;
         sl_stats_add_memory(growth->stats, added);
+}
+
+static bool take_packed(void *context, uint64_t bytes)
+{
+        if (!sl_growth_take(context, bytes))
+                return false;
+        publish(context, SL_GROWTH_PACKED, bytes);
+        return true;
+}
+
+static void give_packed(void *context, uint64_t bytes)
+{
+        publish(context, SL_GROWTH_PACKED, -bytes);
+        sl_growth_give(context, bytes);
+}
+
+struct sl_packed_lender sl_growth_packed_lender(struct sl_growth *growth)
+{
+        return (struct sl_packed_lender){.take = take_packed, .give = give_packed, .context = growth};
 }
 
 static bool more(struct sl_pool_grant *grant, uint64_t wanted)
@@ -71,7 +106,7 @@ bool sl_growth_share_more(struct sl_growth_share *share, uint64_t wanted)
                 return false;
         }
         grant->bytes += added;
-        publish(share->growth, added);
+        publish(share->growth, SL_GROWTH_DYNAMIC, added);
         return true;
 }
 
@@ -90,6 +125,6 @@ void sl_growth_share_end(struct sl_growth_share *share)
         if (!bytes || !share->growth)
                 return;
         share->grant.bytes = 0;
-        publish(share->growth, -bytes);
+        publish(share->growth, SL_GROWTH_DYNAMIC, -bytes);
         sl_growth_give(share->growth, bytes);
 }

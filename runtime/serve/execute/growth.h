@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that workers take while they serve: what data-dependent steps make. Nothing is promised to a worker before it has asked.
- * The first run that needs more than it was granted has it grow, out of what is left of memory_max (control's memory.h, which
- * takes from the same number). What it has been granted stays promised, since the next run may need as much, until it leaves.
+ * Memory that workers take while they serve: what data-dependent steps make, and what they pack of a plan of any size. Nothing is
+ * promised to a worker before it has asked. The first run that needs more than it was granted has it grow, out of what is left of
+ * memory_max (control's memory.h, which takes from the same number). What it has been granted stays promised, since the next run may
+ * need as much, until it leaves. What is packed is the plan's, and stays until that ends.
  *
  * `left` is the one word that all share:
- *   (G1) invariant: left + all that control has taken + all that is granted to workers = memory_max.
+ *   (G1) invariant: left + all that control has taken + all that is granted to workers + all that is packed = memory_max.
  *   (G2) who takes subtracts, as long as there is as much; who gives back adds. Nothing else orders anything by it.
  *
  * Threads: the books are anybody's. A share has one user at a time, that of its runner.
  */
 #pragma once
 
+#include "packed_store.h"
 #include "ref/live.h"
 
 #include <stdatomic.h>
@@ -22,12 +24,23 @@ struct sl_memory_stats;
 struct sl_stats;
 struct sl_worker_stats;
 
+#define SL_GROWTH_USES(X)                                                                                                          \
+        X(DYNAMIC, "dynamic") /* granted to workers */                                                                             \
+        X(PACKED, "packed")   /* weights of plans of any size (packed_store.h) */
+
+enum sl_growth_use {
+#define X(id, name) SL_GROWTH_##id,
+        SL_GROWTH_USES(X)
+#undef X
+                SL_GROWTH_USE_COUNT,
+};
+
 struct sl_growth {
-        _Atomic uint64_t left;  /* of max_bytes; see G1 */
-        _Atomic uint64_t bytes; /* granted to workers */
+        _Atomic uint64_t left; /* of max_bytes; see G1 */
+        _Atomic uint64_t used[SL_GROWTH_USE_COUNT];
         uint64_t max_bytes;
-        struct sl_stats *stats;        /* where the sum is published; NULL: nowhere */
-        struct sl_memory_stats *shown; /* and what is granted */
+        struct sl_stats *stats; /* where the sum is published; NULL: nowhere */
+        struct sl_memory_stats *shown[SL_GROWTH_USE_COUNT];
 };
 
 /* What one worker has of it. */
@@ -37,8 +50,14 @@ struct sl_growth_share {
         struct sl_worker_stats *stats; /* of the worker; NULL: it is not shown */
 };
 
-/* All of @max_bytes is left. */
-void sl_growth_init(struct sl_growth *growth, uint64_t max_bytes);
+/* All of @max_bytes is left. @stats: NULL: it is shown nowhere. */
+void sl_growth_init(struct sl_growth *growth, uint64_t max_bytes, struct sl_stats *stats);
+
+const char *sl_growth_use_name(enum sl_growth_use use);
+uint64_t sl_growth_used(const struct sl_growth *growth, enum sl_growth_use use);
+
+/* Takes for plans, and gives back what they have packed. */
+struct sl_packed_lender sl_growth_packed_lender(struct sl_growth *growth);
 
 /* Of what is left. False: there is not as much, nothing is taken. */
 bool sl_growth_take(struct sl_growth *growth, uint64_t bytes);

@@ -7,6 +7,7 @@
 #include "batcher.h"
 #include "growth.h"
 #include "probe.h"
+#include "stats.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -154,10 +155,22 @@ struct sl_job_runner *sl_job_runner_free(struct sl_job_runner *runner)
         return NULL;
 }
 
+/* What it has taken of memory_max. */
+static void show(struct sl_job_runner *runner)
+{
+        struct sl_worker_stats *stats = runner->growth.stats;
+
+        if (runner->growth.grant.bytes)
+                sl_growth_share_show(&runner->growth);
+        if (stats && runner->open_inputs)
+                sl_counter_set(&stats->packed_bytes, sl_plan_packed_bytes(runner->options.plan));
+}
+
 void sl_job_runner_show(struct sl_job_runner *runner, struct sl_worker_stats *stats)
 {
         runner->growth.stats = stats;
         sl_growth_share_show(&runner->growth);
+        show(runner);
 }
 
 struct sl_instance *sl_job_runner_instance(struct sl_job_runner *runner)
@@ -292,8 +305,7 @@ static int run_parts(const struct sl_job_run *run, const uint32_t *pieces, uint3
         sl_instance_give(runner->instance, NULL);
         for (uint32_t i = 0; i < n && r == 0; i++)
                 note_made(runner->info, sl_job_made(run->job, pieces[i]), runner->parts[i].open);
-        if (runner->growth.grant.bytes)
-                sl_growth_share_show(&runner->growth);
+        show(runner);
         return r;
 }
 
@@ -327,8 +339,7 @@ static int run_batch(const struct sl_job_run *run, uint32_t piece, const struct 
                 r = sl_instance_run(runner->instance, batch->samples, batch->inputs, batch->outputs);
         if (runner->open_inputs)
                 sl_instance_give(runner->instance, NULL);
-        if (runner->growth.grant.bytes)
-                sl_growth_share_show(&runner->growth);
+        show(runner);
         return r;
 }
 

@@ -60,7 +60,7 @@ uint64_t sl_job_runner_moved_bytes(const struct sl_plan *plan, uint32_t batch_ma
  */
 void sl_job_runner_move(struct sl_job_runner *runner, void *room);
 
-/* From now on it shows in @stats what its data-dependent steps have been promised and have used. */
+/* From now on it shows in @stats what its data-dependent steps have been promised and have used, and what its plan has packed. */
 void sl_job_runner_show(struct sl_job_runner *runner, struct sl_worker_stats *stats);
 
 struct sl_instance *sl_job_runner_instance(struct sl_job_runner *runner);

@@ -32,14 +32,11 @@ static void publish(const struct sl_memory *memory, enum sl_memory_use use, uint
 void sl_memory_init(struct sl_memory *memory, uint64_t limit_bytes, struct sl_stats *stats)
 {
         *memory = (struct sl_memory){.limit_bytes = limit_bytes, .stats = stats};
-        sl_growth_init(&memory->growth, limit_bytes);
-        if (!stats)
-                return;
-        for (int use = 0; use < SL_MEMORY_USE_COUNT; use++)
+        for (int use = 0; use < SL_MEMORY_USE_COUNT && stats; use++)
                 sl_stats_memory_add(stats, use_names[use], &memory->shown[use]);
-        sl_stats_memory_add(stats, "dynamic", &memory->growth.shown);
-        memory->growth.stats = stats;
-        sl_stats_set_memory(stats, 0, limit_bytes);
+        sl_growth_init(&memory->growth, limit_bytes, stats);
+        if (stats)
+                sl_stats_set_memory(stats, 0, limit_bytes);
 }
 
 uint64_t sl_memory_used(const struct sl_memory *memory)
@@ -52,19 +49,24 @@ uint64_t sl_memory_left(const struct sl_memory *memory)
         return atomic_load_explicit(&memory->growth.left, memory_order_relaxed) + memory->used[SL_MEMORY_DEPARTED];
 }
 
+static size_t print_use(char *text, size_t bytes, size_t length, const char *name, uint64_t used)
+{
+        if (!used || length >= bytes)
+                return length;
+        return length + (size_t)snprintf(
+                                text + length, bytes - length, "%s%s %llu", length ? ", " : "", name, (unsigned long long)used);
+}
+
 /* An operator who reads the refusal wants to know who has the rest. */
 static void print_uses(const struct sl_memory *memory, char *text, size_t bytes)
 {
         size_t length = 0;
 
         text[0] = 0;
-        for (int use = 0; use < SL_MEMORY_USE_COUNT && length < bytes; use++)
-                if (memory->used[use])
-                        length += (size_t)snprintf(text + length, bytes - length, "%s%s %llu", length ? ", " : "", use_names[use],
-                                (unsigned long long)memory->used[use]);
-        uint64_t dynamic = atomic_load_explicit(&memory->growth.bytes, memory_order_relaxed);
-        if (dynamic && length < bytes)
-                (void)snprintf(text + length, bytes - length, "%sdynamic %llu", length ? ", " : "", (unsigned long long)dynamic);
+        for (int use = 0; use < SL_MEMORY_USE_COUNT; use++)
+                length = print_use(text, bytes, length, use_names[use], memory->used[use]);
+        for (int use = 0; use < SL_GROWTH_USE_COUNT; use++)
+                length = print_use(text, bytes, length, sl_growth_use_name(use), sl_growth_used(&memory->growth, use));
 }
 
 int sl_memory_check(const struct sl_memory *memory, uint64_t bytes, struct sl_error *error)
@@ -119,9 +121,15 @@ static void plan_ended(void *context, const struct sl_plan *plan)
 
 int sl_memory_take_plan(struct sl_memory *memory, struct sl_plan *plan, struct sl_error *error)
 {
-        int r = sl_plan_is_watched(plan) ? 0 : sl_memory_take(memory, SL_MEMORY_PLANS, sl_plan_bytes(plan), error);
+        const struct sl_packed_lender lender = sl_growth_packed_lender(&memory->growth);
+        int r;
 
-        if (r == 0)
-                sl_plan_watch_end(plan, plan_ended, memory);
-        return r;
+        if (sl_plan_is_watched(plan))
+                return 0;
+        r = sl_memory_take(memory, SL_MEMORY_PLANS, sl_plan_bytes(plan), error);
+        if (r < 0)
+                return r;
+        sl_plan_watch_end(plan, plan_ended, memory);
+        sl_plan_lend_packed(plan, &lender);
+        return 0;
 }

@@ -4,8 +4,8 @@
  * a client or of a model file is taken here before it is mapped, compiled or started, and given back when it has ended. What was
  * promised counts, not what is touched: a client can punch holes into its arena and have the runtime fill them again.
  *
- * Control thread only, but for `growth`: from that workers take by themselves what their data-dependent steps need (growth.h).
- * Invariant: the sum of `used`, and what workers have been granted, is at most limit_bytes. What can be taken back is in the sum,
+ * Control thread only, but for `growth`: from that workers take by themselves what their data-dependent steps need, and what they
+ * pack (growth.h). Invariant: the sum of `used`, and what workers have taken, is at most limit_bytes. What can be taken back is in the sum,
  * and counts as left: control gets it when it wants it. A worker does not, which waits for nobody.
  */
 #pragma once
@@ -39,7 +39,7 @@ enum sl_memory_use {
 
 struct sl_memory {
         uint64_t limit_bytes;    /* UINT64_MAX: no limit */
-        struct sl_growth growth; /* what is left, and what workers have of it */
+        struct sl_growth growth; /* what is left, and what workers have taken of it */
         uint64_t used[SL_MEMORY_USE_COUNT];
         struct sl_stats *stats; /* where it is published; NULL: nowhere */
         struct sl_memory_stats *shown[SL_MEMORY_USE_COUNT];
@@ -63,7 +63,7 @@ void sl_memory_give(struct sl_memory *memory, enum sl_memory_use use, uint64_t b
 
 /*
  * Takes the file of a plan, once however often it is called, and gives it back by itself when the last holder frees the plan, which
- * is the control thread. The ledger outlives the plan. Return: as sl_memory_take().
+ * is the control thread. What its instances pack is taken as they do. The ledger outlives the plan. Return: as sl_memory_take().
  */
 int sl_memory_take_plan(struct sl_memory *memory, struct sl_plan *plan, struct sl_error *error);
 
