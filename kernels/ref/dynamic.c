@@ -9,6 +9,7 @@
 #include "layouts.h"
 #include "own_time.h"
 #include "pace.h"
+#include "shape/mbconv.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -277,19 +278,66 @@ static int run_plain(struct sl_dynamic *dynamic, const struct sl_dynamic_wish *w
         return run_turned(dynamic, wish, inputs, outputs, made);
 }
 
-static int run_shaped(
+static int run_parts(
+        struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *ret_output);
+
+/* In the layouts and on the kernels that suit its shapes, which are static. */
+static int run_best(
         struct sl_dynamic *dynamic, struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *outputs, int64_t *made)
 {
         const void *constants[SL_NODE_INPUTS_MAX];
         const struct sl_dynamic_wish wish = {.node = node, .constants = constants, .work = sl_op_work(node)};
-        int r = sl_dynamic_work(dynamic, node->op, wish.work);
+        int r = 0;
 
         list_constants(node, inputs, constants);
-        if (r == 0 && dynamic->layouts && sl_layouts_wants_last(node))
+        if (dynamic->layouts && sl_layouts_wants_last(node))
                 r = run_last(dynamic, &wish, inputs, outputs);
-        if (r == 0)
-                return run_plain(dynamic, &wish, node, inputs, outputs, made);
-        return r < 0 ? r : 0;
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (node->op == SL_OP_MBCONV)
+                return run_parts(dynamic, node, inputs, &outputs[0]);
+        return run_plain(dynamic, &wish, node, inputs, outputs, made);
+}
+
+#define CONV_INPUTS 4
+
+/* An inverted bottleneck for which there is no kernel at this size: one convolution after the other, each on its best. */
+static int run_parts(
+        struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *ret_output)
+{
+        struct sl_live image = sl_live_share(&inputs[SL_MBCONV_IMAGE]);
+        int r = 0;
+
+        for (int part = 0; part < SL_MBCONV_PARTS && r == 0; part++) {
+                uint32_t weights = sl_mbconv_weights(part);
+                struct sl_live lives[CONV_INPUTS], made = {0};
+                struct sl_node_desc conv;
+
+                if (!sl_mbconv_has(node, part))
+                        continue;
+                r = sl_mbconv_conv(node, part, &conv, dynamic->error);
+                if (r < 0)
+                        break;
+                lives[0] = image;
+                lives[1] = inputs[weights];
+                lives[2] = conv.inputs[2].dtype == SL_DTYPE_NONE ? (struct sl_live){.data = NULL} : inputs[weights + 1];
+                lives[3] = inputs[node->n_inputs - 1]; /* the residual, where it is read */
+                for (uint32_t i = 0; i < conv.n_inputs; i++)
+                        conv.inputs[i].layout = lives[i].tensor.layout;
+                r = run_best(dynamic, &conv, lives, &made, NULL);
+                sl_live_drop(&dynamic->pool, &image);
+                image = made;
+        }
+        *ret_output = image;
+        return r;
+}
+
+static int run_shaped(
+        struct sl_dynamic *dynamic, struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *outputs, int64_t *made)
+{
+        int r = sl_dynamic_work(dynamic, node->op, sl_op_work(node));
+
+        return r < 0 ? r : run_best(dynamic, node, inputs, outputs, made);
 }
 
 static int run_node(struct sl_dynamic *dynamic, struct sl_node_desc *node, const struct sl_live *inputs, const void *const *data,

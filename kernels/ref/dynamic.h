@@ -27,7 +27,7 @@ struct sl_dynamic_wish {
 };
 
 /* Inputs, from the first on, of which a kernel may have constants in a form of its own. */
-#define SL_DYNAMIC_PACKED_MAX 4
+#define SL_DYNAMIC_PACKED_MAX 6
 
 struct sl_dynamic_kernel {
         const struct sl_backend *backend;

@@ -37,7 +37,8 @@ static bool follows(const struct sl_node_desc *node, uint32_t input)
 
 static bool begins(const struct sl_node_desc *node)
 {
-        return node->op == SL_OP_CONV || node->op == SL_OP_CONV_TRANSPOSE || node->op == SL_OP_QUANTIZED_CONV;
+        return node->op == SL_OP_CONV || node->op == SL_OP_CONV_TRANSPOSE || node->op == SL_OP_QUANTIZED_CONV ||
+               node->op == SL_OP_MBCONV;
 }
 
 static bool reads_last(const struct sl_node_desc *node)

@@ -2,7 +2,7 @@
 /*
  * An inverted bottleneck (MBConv): a depthwise Conv with the pointwise ones around it becomes one node, where nobody else reads
  * what lies between them and where the backend has a kernel for it that gains. If it does not with the one that projects, the one
- * that expands is joined alone. Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
+ * that expands is joined alone. Images of unknown sizes are joined where a large one would gain: who runs the node looks again. Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
  */
 #include "pass.h"
 
@@ -59,13 +59,13 @@ static bool is_pointwise(const struct sl_graph *graph, uint32_t node)
         return true;
 }
 
-/* Is it known how large a sample of it is? */
-static bool has_size(const struct sl_graph *graph, uint32_t value)
-{
-        struct sl_tensor tensor = *tensor_of(graph, value);
+/* Of an image whose size is not known: what lies between the convolutions then is larger than any cache. */
+#define SIDE 256
 
-        tensor.shape.dims[0] = 1;
-        return sl_shape_is_static(&tensor.shape);
+/* Is it known how large a sample of it is, or at least how many channels it has? */
+static bool has_channels(const struct sl_graph *graph, uint32_t value)
+{
+        return sl_dim_known(tensor_of(graph, value)->shape.dims[1]);
 }
 
 static uint32_t find_expand(const struct sl_graph *graph, uint32_t depthwise)
@@ -73,7 +73,7 @@ static uint32_t find_expand(const struct sl_graph *graph, uint32_t depthwise)
         uint32_t image = graph->nodes[depthwise].inputs[0], maker = sl_match_made(graph, image, SL_OP_CONV);
 
         if (maker == SL_VALUE_NONE || !is_pointwise(graph, maker) || graph->nodes[maker].epilogue.has_residual ||
-                sl_graph_only_user(graph, image) != depthwise || !has_size(graph, image))
+                sl_graph_only_user(graph, image) != depthwise || !has_channels(graph, image))
                 return SL_VALUE_NONE;
         return maker;
 }
@@ -149,10 +149,26 @@ static struct sl_tensor seen(const struct sl_graph *graph, uint32_t value, bool 
         if (value == SL_VALUE_NONE)
                 return tensor;
         tensor = *tensor_of(graph, value);
-        if (tensor.shape.rank && tensor.shape.dims[0] == SL_DIM_BATCH)
+        if (tensor.shape.rank && !sl_dim_known(tensor.shape.dims[0]))
                 tensor.shape.dims[0] = 1;
+        for (uint32_t i = 2; i < tensor.shape.rank && is_image; i++)
+                if (!sl_dim_known(tensor.shape.dims[i]))
+                        tensor.shape.dims[i] = SIDE;
         tensor.layout = is_image ? SL_LAYOUT_CHANNELS_LAST : SL_LAYOUT_PLAIN;
         return tensor;
+}
+
+/* As large as the image makes it. */
+static bool fit_output(struct sl_node_desc *desc)
+{
+        struct sl_node_desc conv;
+
+        if (sl_mbconv_conv(desc, sl_mbconv_last(desc), &conv, NULL) < 0)
+                return false;
+        desc->outputs[0].shape = conv.outputs[0].shape;
+        if (desc->epilogue.has_residual)
+                desc->inputs[desc->n_inputs - 1].shape = conv.outputs[0].shape;
+        return true;
 }
 
 static bool gains(const struct sl_graph *graph, const struct block *block, const uint32_t *inputs, uint32_t n_inputs,
@@ -169,7 +185,7 @@ static bool gains(const struct sl_graph *graph, const struct block *block, const
 
         for (uint32_t i = 0; i < n_inputs; i++)
                 desc.inputs[i] = seen(graph, inputs[i], i == SL_MBCONV_IMAGE || i == SL_MBCONV_RESIDUAL);
-        return planner->gains(options->target, &desc) && planner->supports(options->target, &desc);
+        return fit_output(&desc) && planner->gains(options->target, &desc) && planner->supports(options->target, &desc);
 }
 
 /* Return: 1 the block is one node; 0 it stays as it is; -ENOMEM. */
