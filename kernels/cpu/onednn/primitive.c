@@ -760,6 +760,17 @@ int sl_primitive_pack(const struct sl_primitive_spec *spec, const struct sl_pack
         return from_status(status);
 }
 
+/* Those of a large network, so that its second worker finds what the first has made. */
+#define FEW 256
+
+void sl_primitive_keep_few(void)
+{
+        int capacity;
+
+        if (dnnl_get_primitive_cache_capacity(&capacity) == dnnl_success && capacity > FEW)
+                (void)dnnl_set_primitive_cache_capacity(FEW);
+}
+
 void sl_primitive_version(char *ret_text, size_t text_bytes)
 {
         const dnnl_version_t *version = dnnl_version();

@@ -128,5 +128,11 @@ size_t sl_primitive_scratch_bytes(const struct sl_primitive *primitive);
 /* Computes on the calling thread. pointers[] by enum sl_primitive_argument; inputs are only read. Return: 0; -EIO never seen. */
 int sl_primitive_run(struct sl_primitive *primitive, void *const pointers[SL_ARGUMENT_COUNT]);
 
+/*
+ * From now on oneDNN keeps few primitives that nobody holds any more, code included, for somebody who wants the same: for a process
+ * whose sizes seldom return. It keeps 1,024 else, each of which takes 14 to 36 KB with AVX2. Of the process; any thread.
+ */
+void sl_primitive_keep_few(void);
+
 /* Which oneDNN this is and which instructions it sees, environment included: what its forms of weights depend on. */
 void sl_primitive_version(char *ret_text, size_t text_bytes);

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cpu/base/threads.h"
+#include "cpu/onednn/primitive.h"
 #include "executable.h"
 #include "interpreter.h"
 #include "kernel_cache.h"
@@ -86,6 +87,7 @@ static int make_kernel_cache(struct sl_instance *instance, struct sl_error *erro
                 return 0;
         if (sl_kernel_cache_new(backend, &instance->plan->header->target, instance->plan->packed, &instance->kernels) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for its kernels");
+        sl_primitive_keep_few();
         return 0;
 }
 

@@ -4,6 +4,7 @@ where `starling` is not built."""
 
 import json
 import os
+import subprocess
 import unittest
 
 import numpy as np
@@ -21,6 +22,7 @@ def weights(*shape):
 
 
 FIRST, SECOND, DEPTHWISE = weights(16, 3, 3, 3), weights(16, 16, 3, 3), weights(16, 1, 3, 3)
+OUT = weights(64, 64)
 INPUT, STATE, BIAS = weights(1, 4 * HIDDEN, 8), weights(1, 4 * HIDDEN, HIDDEN), weights(1, 8 * HIDDEN)
 
 
@@ -37,6 +39,24 @@ def image_model():
     ]
     constants = [onnx.constant(name, F32, array) for name, array in (("first", FIRST), ("second", SECOND), ("depthwise", DEPTHWISE))]
     return onnx.model(nodes, [onnx.port("x", F32, ("N", 3, "H", "W"))], [onnx.port("y", F32, ("N", 16, "H", "W"))], constants)
+
+
+def attention_model():
+    """Products of what the request brings by itself: of each size a kernel of its own."""
+    nodes = [
+        onnx.node("Transpose", ["x"], ["t"], perm=[0, 2, 1]),
+        onnx.node("MatMul", ["x", "t"], ["scores"]),
+        onnx.node("Softmax", ["scores"], ["p"], axis=-1),
+        onnx.node("MatMul", ["p", "x"], ["seen"]),
+        onnx.node("MatMul", ["seen", "out"], ["y"]),
+    ]
+    constants = [onnx.constant("out", F32, OUT)]
+    return onnx.model(nodes, [onnx.port("x", F32, ("N", "L", 64))], [onnx.port("y", F32, ("N", "L", 64))], constants)
+
+
+def attention_answer(x):
+    scores = np.exp(x @ x.transpose(0, 2, 1) - (x @ x.transpose(0, 2, 1)).max(-1, keepdims=True))
+    return scores / scores.sum(-1, keepdims=True) @ x @ OUT
 
 
 def windows(x, fill=0.0):
@@ -117,6 +137,47 @@ class Sizes(unittest.TestCase):
                 first = self.requests(runtime)
         self.assertEqual(first, 2, "the room for an answer of more than 64 KiB is learned")
         self.assertEqual(self.requests(runtime), first + len(wants) - 1)
+
+    def anonymous_bytes(self, runtime):
+        with open(f"/proc/{runtime.process.pid}/smaps_rollup", encoding="utf-8") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Anonymous:"))
+
+    def packed_bytes(self, runtime):
+        """What the ledger says, and what the workers of each model show."""
+        said = subprocess.run(
+            [os.environ["STARLING_COMMAND"], "models", "--name", runtime.name, "--verbose", "--json"],
+            env=dict(os.environ, STARLING_SOCKET_DIR=runtime.folder),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        ledger = {row["name"]: row["bytes"] for row in json.loads(runtime.stats("--json"))["memory"]}
+        shown = {model["name"]: max((w["packed_bytes"] for w in model["workers"]), default=0) for model in json.loads(said.stdout)}
+        return ledger["packed"], shown
+
+    def test_five_hundred_sizes_take_no_more_memory_than_the_largest_and_some_kernels(self):
+        runtime, client = self.served({"image": image_model(), "attention": attention_model()})
+        random = np.random.default_rng(4)
+        sizes = [(int(n) % 23 + 40, int(n) // 23 + 40) for n in random.permutation(500)]
+        feeds = {
+            "image": lambda i: random.standard_normal((1, 3, *sizes[i])).astype(np.float32),
+            "attention": lambda i: random.standard_normal((1, i + 20, 64)).astype(np.float32),
+        }
+        answers = {"image": image_answer, "attention": attention_answer}
+        for _ in range(3):  # the largest, so that memory of one run is there
+            client.infer("image", np.zeros((1, 3, 63, 63), np.float32))
+            client.infer("attention", np.zeros((1, 520, 64), np.float32))
+        before = self.anonymous_bytes(runtime)
+        packed_before, _ = self.packed_bytes(runtime)
+        for i in range(500):
+            for name, feed in feeds.items():
+                x = feed(i)
+                self.check(client, name, x, answers[name](x)) if i % 50 == 0 else client.infer(name, x)
+        packed, shown = self.packed_bytes(runtime)
+        self.assertLess(self.anonymous_bytes(runtime) - before, 64 << 20)
+        self.assertEqual(packed, sum(bytes for name, bytes in shown.items() if name.endswith("[any]")))
+        self.assertGreaterEqual(packed, OUT.nbytes)
+        self.assertLess(packed, 8 * (OUT.nbytes + FIRST.nbytes + SECOND.nbytes + DEPTHWISE.nbytes), "a few forms, once for all workers")
+        self.assertGreaterEqual(packed, packed_before)
 
     def test_a_size_that_a_window_does_not_fit_is_refused_with_node_and_value_and_the_next_is_computed(self):
         _, client = self.served({"image": image_model()})
