@@ -10,8 +10,6 @@ import pathlib
 import shutil
 import sys
 
-from case import Family
-
 HERE = pathlib.Path(__file__).parent
 MACHINERY = {"make.py", "case.py"}
 
@@ -35,6 +33,8 @@ def make(folder, path):
     if stamp.exists() and stamp.read_text() == wanted:
         return
     clear(folder, name)
+    from case import Family  # with ONNX Runtime, which most runs do not need
+
     family = Family(name, folder)
     importlib.import_module(name).make(family)
     stamp.write_text(wanted)
