@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BACK_NS (60 * SL_NS_PER_SECOND)
+#define BACK_NS WORLD_PATIENCE_NS
 
 static struct world world;
 static struct digits_data data;
