@@ -405,6 +405,85 @@ Test(signature, nodes_that_refuse_what_the_file_says_are_refused_where_some_size
         expect_impossible_with(b, "shapes=M=32", "Conv", "the graph");
 }
 
+/* An operator that wants dimension M of its first operand to be a number, and shapes of both, where 0 is that number. */
+struct wanting {
+        const char *op;
+        int64_t x[4], w[4], y[4];
+        uint32_t x_rank, w_rank, y_rank;
+};
+
+static const struct wanting wanting[] = {
+        {"MatMul", {2, -2}, {0, 4}, {2, 4}, 2, 2, 2},
+        {"Gemm", {2, -2}, {0, 4}, {2, 4}, 2, 2, 2},
+        {"Add", {2, -2}, {0}, {2, -2}, 2, 1, 2},
+        {"Sub", {2, -2}, {2, 0}, {2, -2}, 2, 2, 2},
+        {"Concat", {2, -2}, {1, 0}, {3, -2}, 2, 2, 2},
+        {"Conv", {1, -2, 8, 8}, {4, 0, 3, 3}, {1, 4, 6, 6}, 4, 4, 4},
+        {"BatchNormalization", {1, -2, 8, 8}, {0}, {1, -2, 8, 8}, 4, 1, 4},
+        {"RNN", {3, 1, -2}, {1, 3, 0}, {3, 1, 1, 3}, 3, 3, 4},
+};
+#define N_WANTING (sizeof(wanting) / sizeof(wanting[0]))
+
+/* Its input is handed on by another operator. Of a Conv with two groups a weight has half of the channels. */
+static void want(struct builder *b, const struct wanting *of, int64_t size, const char *suffix)
+{
+        char x[16], r[16], w[16], y[16], recurrence[16], inputs[96];
+        bool grouped = !strcmp(of->op, "Conv");
+        Onnx__NodeProto *node;
+        int64_t shape[4];
+
+        snprintf(x, sizeof(x), "x%s", suffix);
+        snprintf(r, sizeof(r), "r%s", suffix);
+        snprintf(w, sizeof(w), "w%s", suffix);
+        snprintf(y, sizeof(y), "y%s", suffix);
+        snprintf(recurrence, sizeof(recurrence), "h%s", suffix);
+        snprintf(inputs, sizeof(inputs), "%s,%s", r, w);
+        for (uint32_t i = 0; i < of->w_rank; i++)
+                shape[i] = of->w[i] ? of->w[i] : grouped ? size / 2 : size;
+        if (!strcmp(of->op, "BatchNormalization"))
+                snprintf(inputs, sizeof(inputs), "%s,%s,%s,%s,%s", r, w, w, w, w);
+        if (!strcmp(of->op, "RNN")) {
+                builder_random(b, recurrence, DIMS(1, 3, 3));
+                snprintf(inputs, sizeof(inputs), "%s,%s,%s", r, w, recurrence);
+        }
+        builder_input(b, x, SL_DTYPE_F32, of->x_rank, of->x);
+        builder_random(b, w, of->w_rank, shape);
+        builder_node(b, "Relu", x, r);
+        node = builder_node(b, of->op, inputs, y);
+        if (!strcmp(of->op, "Concat"))
+                builder_attr_int(b, node, "axis", 0);
+        if (grouped)
+                builder_attr_int(b, node, "group", 2);
+        if (!strcmp(of->op, "RNN"))
+                builder_attr_int(b, node, "hidden_size", 3);
+        builder_declare_output(b, y, SL_DTYPE_F32, of->y_rank, of->y);
+}
+
+static bool is_broadcast(const struct wanting *of)
+{
+        return !strcmp(of->op, "Add") || !strcmp(of->op, "Sub");
+}
+
+/* Sizes that no load tries. */
+Test(signature, nodes_that_want_different_sizes_of_one_dimension_are_refused_and_those_that_want_the_same_are_not)
+{
+        for (size_t i = 0; i < N_WANTING * N_WANTING; i++) {
+                const struct wanting *one = &wanting[i / N_WANTING], *other = &wanting[i % N_WANTING];
+                struct builder *b = builder_new(13), *same = builder_new(13);
+                struct sl_error error = {""};
+
+                want(b, one, 10, "1");
+                want(b, other, 14, "2");
+                if (is_broadcast(one) && is_broadcast(other))
+                        cr_expect_eq(code_of(b, NULL, &error), 0, "1 suits %s and %s: %s", one->op, other->op, error.text);
+                else
+                        expect_impossible(b, other->op, one->op);
+                want(same, one, 10, "1");
+                want(same, other, 10, "2");
+                cr_expect_eq(code_of(same, NULL, &error), 0, "%s, %s: %s", one->op, other->op, error.text);
+        }
+}
+
 /* Bodies of the model at hand, which outlive it. */
 static struct builder *bodies[2];
 static size_t n_bodies;

@@ -22,6 +22,12 @@ static Onnx__ModelProto *read_model(const char *folder)
         return model;
 }
 
+/* The file may leave it open itself. */
+static bool has_size(const Onnx__TensorShapeProto__Dimension *dim)
+{
+        return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+}
+
 static void open_dimension(Onnx__TensorShapeProto__Dimension *dim, const char *name)
 {
         if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
@@ -44,7 +50,10 @@ static uint32_t open_input(const Onnx__ValueInfoProto *input, uint32_t index, en
                 if ((form == BROKEN_BATCH && i) || (form == BROKEN_EVEN && i % 2) || (form == BROKEN_ODD && i % 2 == 0))
                         continue;
                 n_open++;
-                snprintf(name, sizeof(name), form == BROKEN_BATCH ? "batch" : "d%u_%u", index, i);
+                if (form == BROKEN_ALIKE && has_size(shape->dim[i]))
+                        snprintf(name, sizeof(name), "of%lld", (long long)shape->dim[i]->dim_value);
+                else
+                        snprintf(name, sizeof(name), form == BROKEN_BATCH ? "batch" : "d%u_%u", index, i);
                 open_dimension(shape->dim[i], name);
         }
         return n_open;

@@ -15,6 +15,7 @@ enum broken_form {
         BROKEN_ALL,   /* every dimension is open, and another one */
         BROKEN_EVEN,  /* those with an even index */
         BROKEN_ODD,
+        BROKEN_ALIKE, /* every dimension is open; those of one size are the same */
         N_BROKEN_FORMS,
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "check_open.h"
 #include "graph.h"
 #include "import.h"
 #include "ladder.h"
@@ -155,15 +156,19 @@ static void try_further(struct trial *trial, const struct sl_lower_options *opti
                         without_path(trial->model, text.text));
 }
 
-/* Some node refuses the sizes that the file says itself, whatever the open ones are. With text. */
+/* Some node refuses the sizes that the file says itself, whatever the open ones are, or two want different ones. With text. */
 static bool contradicts_itself(const struct trial *trial, const struct sl_lower_options *options)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
         struct sl_error text = {.text = ""};
+        int r;
 
         limits.sizes_unknown = true;
-        if (sl_import_onnx_file(trial->model, &limits, &options->shapes, &graph, &text) != -EBADMSG)
+        r = sl_import_onnx_file(trial->model, &limits, &options->shapes, &graph, &text);
+        if (r == 0)
+                r = sl_graph_check_open(graph, &text);
+        if (r != -EBADMSG)
                 return false;
         sl_error_set(trial->why, ENOTSUP, "no sizes of its open dimensions suit it: %s", without_path(trial->model, text.text));
         return true;

@@ -256,7 +256,7 @@ static int import_input(struct sl_importer *im, size_t index, const char **batch
                         "input \"%s\", %s %s, is larger than %" PRIu64 " bytes (tensor_bytes_max)", info->name,
                         sl_dtype_name(tensor.dtype), sl_shape_print(&tensor.shape, shape), im->limits->tensor_bytes);
         result = sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
-        if (result == 0 && im->limits->any_size)
+        if (result == 0 && (im->limits->any_size || im->limits->sizes_unknown))
                 result = keep_symbols(im, info, &im->graph->values[symbol->value]);
         if (result == 0 && info->type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
                 result = sl_import_held(im, symbol->value, &symbol->sequence);

@@ -438,6 +438,16 @@ bool sl_open_dims_same(const struct sl_open_dims *dims, uint32_t a, uint32_t i, 
         return dims->classes && class_of(dims, a, i) && class_of(dims, a, i) == class_of(dims, b, k);
 }
 
+uint32_t sl_open_dims_class(const struct sl_open_dims *dims, uint32_t value, uint32_t i)
+{
+        return dims->classes ? class_of(dims, value, i) : 0;
+}
+
+uint32_t sl_open_dims_classes(const struct sl_open_dims *dims)
+{
+        return dims->n_classes;
+}
+
 bool sl_open_dims_same_shape(const struct sl_open_dims *dims, uint32_t a, uint32_t b)
 {
         uint32_t rank = shape_of(dims, a)->rank;

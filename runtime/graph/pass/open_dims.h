@@ -21,6 +21,10 @@ struct sl_open_dims *sl_open_dims_free(struct sl_open_dims *dims);
 /* Dimension @i of value @a and dimension @k of value @b are known to be equal. */
 bool sl_open_dims_same(const struct sl_open_dims *dims, uint32_t a, uint32_t i, uint32_t b, uint32_t k);
 
+/* The class of dimension @i of @value, from 1; 0: it has none. At most sl_open_dims_classes(). */
+uint32_t sl_open_dims_class(const struct sl_open_dims *dims, uint32_t value, uint32_t i);
+uint32_t sl_open_dims_classes(const struct sl_open_dims *dims);
+
 /* Both have the same rank, and all dimensions are. */
 bool sl_open_dims_same_shape(const struct sl_open_dims *dims, uint32_t a, uint32_t b);
 
