@@ -66,7 +66,7 @@ Test(any_size, of_any_number_are_in_flight_at_once, .timeout = 60)
                 cr_assert_eq(starling_submit(s.queue, &wanted, NULL), 0);
         }
         for (int n = 0; n < 16;) {
-                int more = starling_wait(s.queue, done, 16, 60 * SL_NS_PER_SECOND);
+                int more = starling_wait(s.queue, done, 16, SERVICE_LIMIT_NS);
 
                 cr_assert_gt(more, 0, "%s", s.service.log);
                 for (int i = 0; i < more; i++) {
@@ -146,15 +146,11 @@ static uint32_t workers_wanted(const struct sl_stats_view *view, const char *nam
 /* Sooner or later, as the log goes before the page. */
 static void expect_workers(struct scene *s, uint32_t n)
 {
-        uint64_t until_ns = sl_clock_ns() + SERVICE_LIMIT_NS;
         struct sl_stats_view *view;
-        uint32_t seen;
 
         cr_assert_eq(sl_stats_open(s->service.options.name, NULL, &view, NULL), 0);
-        while ((seen = workers_wanted(view, "open[any]")) != n && sl_clock_ns() < until_ns)
-                usleep(1000);
+        SERVICE_AWAIT(&s->service, workers_wanted(view, "open[any]") == n);
         sl_stats_close(view);
-        cr_assert_eq(seen, n, "%s", s->service.log);
 }
 
 static void configure_workers(struct scene *s, uint32_t n, bool are_free)
@@ -321,7 +317,7 @@ static struct starling_completion next_done(struct starling_queue *queue)
 {
         struct starling_completion done;
 
-        cr_assert_eq(starling_wait(queue, &done, 1, 60 * SL_NS_PER_SECOND), 1);
+        cr_assert_eq(starling_wait(queue, &done, 1, SERVICE_LIMIT_NS), 1);
         return done;
 }
 
@@ -623,11 +619,7 @@ Test(any_size, and_plans_of_single_sizes_have_weights_of_one_form_once, .timeout
         service_expect_log(&s.service, "model-ready model=\"open[5]\"");
         service_expect_log(&s.service, "plan-derived model=\"open[any]\"");
         service_expect_log(&s.service, "model-replaced model=\"open[any]\"");
-        for (uint32_t i = 0; i < 6000 && plan_bytes(&s) >= 2 * table_bytes; i++) {
-                look_up(&s, 1 + i % 20);
-                usleep(10000); /* until the plan that was replaced is gone */
-        }
-        cr_expect_lt(plan_bytes(&s), 2 * table_bytes);
+        SERVICE_AWAIT(&s.service, (look_up(&s, 3), plan_bytes(&s) < 2 * table_bytes)); /* the plan that was replaced goes */
         for (uint32_t size = 1; size < 20; size++)
                 look_up(&s, size);
         scene_end(&s);

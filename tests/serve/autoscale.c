@@ -96,20 +96,13 @@ static const struct sl_task_spec *list_tasks(void *context, uint32_t *ret_n)
 }
 
 /* Waits until the task's variant is said to be overloaded, or no longer: then a busy machine may have it interfered with. */
-static void expect_overload(struct starling_client *client, bool wanted)
+static void expect_overload(struct service *service, struct starling_client *client, bool wanted)
 {
         struct starling_variant variant = {.workers = 0};
 
-        for (uint32_t i = 0; i < 3000; i++) {
-                int n = starling_task_variants(client, "read", &variant, 1);
-
-                if (n == 1 && variant.condition && (variant.condition == STARLING_CONDITION_OVERLOADED) == wanted) {
-                        cr_expect_eq(variant.workers, 1u);
-                        return;
-                }
-                usleep(10000);
-        }
-        cr_assert_fail("condition %u", variant.condition);
+        SERVICE_AWAIT(service, starling_task_variants(client, "read", &variant, 1) == 1 && variant.condition &&
+                                       (variant.condition == STARLING_CONDITION_OVERLOADED) == wanted);
+        cr_expect_eq(variant.workers, 1u);
 }
 
 /* Three clients ask as fast as they are answered, each for more than one job: work waits whenever a job ends. */
@@ -123,9 +116,9 @@ Test(autoscale, a_variant_is_overloaded_while_more_waits_than_it_does, .timeout 
         service.options.tasks = list_tasks;
         begin(&service, customers);
         client = service_connect(&service, STARLING_ROLE_READER);
-        expect_overload(client, true);
+        expect_overload(&service, client, true);
         end(customers);
-        expect_overload(client, false);
+        expect_overload(&service, client, false);
         starling_close(client);
         service_stop(&service);
 }
@@ -199,18 +192,6 @@ Test(autoscale, workers_that_a_configuration_places_are_left_alone, .timeout = 1
         cr_expect_null(strstr(service.log, "autoscale model="), "%s", service.log); /* its name is in labels */
 }
 
-/* How often the log has @text by now. */
-static uint32_t count_logged(struct service *service, const char *text)
-{
-        uint32_t n = 0;
-
-        pthread_mutex_lock(&service->log_lock);
-        for (const char *at = service->log; (at = strstr(at, text)); at++)
-                n++;
-        pthread_mutex_unlock(&service->log_lock);
-        return n;
-}
-
 /* The autoscaler has begun a change, which does not end. */
 static void begin_held_change(struct service *service, struct customer customers[CUSTOMERS])
 {
@@ -269,13 +250,13 @@ Test(autoscale, what_an_administrator_has_applied_is_left_alone_until_the_config
         cr_assert_eq(pthread_create(&thread, NULL, let_start_after_all, &service), 0);
         cr_assert_eq(starling_admin_apply(administrator, &one, 1, &error), 0, "%s", error.text);
         pthread_join(thread, NULL);
-        decided = count_logged(&service, "autoscale model=");
+        decided = service_count_logged(&service, "autoscale model=");
         /* What would go wrong shows as soon as it is looked at again: a second after a change that was given up. */
         for (uint32_t i = 0, until = customers[0].requests + 3; i < 300 || customers[0].requests < until; i++)
                 usleep(10000);
-        cr_expect_eq(count_logged(&service, "autoscale model="), decided, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "autoscale model="), decided, "%s", service.log);
         cr_assert_eq(starling_admin_apply(administrator, NULL, 0, &error), 0, "%s", error.text);
-        while (count_logged(&service, "autoscale model=") == decided)
+        while (service_count_logged(&service, "autoscale model=") == decided)
                 usleep(10000);
         end(customers);
         starling_close(administrator);

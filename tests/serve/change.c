@@ -4,13 +4,13 @@
  * this process with the digits networks.
  */
 #include "builder.h"
+#include "gate.h"
 #include "service.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,22 +18,9 @@
 
 #define NO_MODEL DIGITS "/models/none/1/model.onnx"
 
-static uint32_t lines(struct service *service, const char *text)
-{
-        uint32_t n = 0;
-
-        pthread_mutex_lock(&service->log_lock);
-        for (const char *at = service->log; (at = strstr(at, text)); at += strlen(text))
-                n++;
-        pthread_mutex_unlock(&service->log_lock);
-        return n;
-}
-
 static void expect_lines(struct service *service, const char *text, uint32_t n)
 {
-        for (int i = 0; i < 4000 && lines(service, text) < n; i++)
-                usleep(10000);
-        cr_assert_geq(lines(service, text), n, "%s", service->log);
+        SERVICE_AWAIT(service, service_count_logged(service, text) >= n);
 }
 
 /* The test's specs are read by the runtime at the next scan. */
@@ -100,7 +87,7 @@ Test(change, a_hangup_while_models_load_has_nothing_to_say_of_those_that_load, .
         expect_lines(&service, "model-replaced", 1);
         service_reload(&service);
         expect_lines(&service, "model-replaced", 5);
-        cr_expect_eq(lines(&service, "model-not-loaded"), 0, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "model-not-loaded"), 0, "%s", service.log);
         service_stop(&service);
 }
 
@@ -199,11 +186,9 @@ static uint32_t find_threads(const char *name, cpu_set_t *ret_cpus)
 }
 
 /* The replaced model's thread ends when nothing of it is in flight. */
-static void find_thread(const char *name, cpu_set_t *ret_cpus)
+static void find_thread(struct service *service, const char *name, cpu_set_t *ret_cpus)
 {
-        for (int i = 0; i < 6000 && find_threads(name, ret_cpus) != 1; i++)
-                usleep(10000);
-        cr_assert_eq(find_threads(name, ret_cpus), 1, "%s", name);
+        SERVICE_AWAIT(service, find_threads(name, ret_cpus) == 1);
 }
 
 /* The first two CPUs that this process may use; false when it has but one. */
@@ -232,8 +217,8 @@ Test(change, a_model_that_is_loaded_again_does_not_move_in_with_another, .timeou
         admin = service_connect(&service, STARLING_ROLE_ADMIN);
         for (int i = 0; i < 4 && enough; i++) {
                 cr_assert_eq(starling_admin_reload(admin, "lenet", NULL), 0);
-                find_thread("sl-lenet-0", &lenet);
-                find_thread("sl-resnet-0", &resnet);
+                find_thread(&service, "sl-lenet-0", &lenet);
+                find_thread(&service, "sl-resnet-0", &resnet);
                 CPU_AND(&both, &lenet, &resnet);
                 cr_expect_eq(CPU_COUNT(&both), 0, "after reload %d both are on one CPU", i);
         }
@@ -352,13 +337,10 @@ Test(change, a_handle_is_stale_once_its_model_was_unloaded_though_another_has_it
         service_stop(&service);
 }
 
-#define SLOW_REQUESTS 24u
-
 struct unloader {
         struct starling_client *admin;
         const char *model;
         int result;
-        atomic_bool ended; /* store: release, loads: acquire */
         pthread_t thread;
 };
 
@@ -367,84 +349,54 @@ static void *unload(void *argument)
         struct unloader *unloader = argument;
 
         unloader->result = starling_admin_unload(unloader->admin, unloader->model, NULL);
-        atomic_store_explicit(&unloader->ended, true, memory_order_release);
         return NULL;
 }
 
-/* Until the model drains, or has been unloaded before that was seen. */
-static bool seen_to_drain(struct starling_client *client, struct unloader *unloader)
+static bool drains(struct starling_client *client, const char *model)
 {
         struct starling_model_entry entries[SERVICE_MODELS_MAX];
+        int n = starling_model_list(client, entries, SERVICE_MODELS_MAX);
 
-        while (!atomic_load_explicit(&unloader->ended, memory_order_acquire)) {
-                int n = starling_model_list(client, entries, SERVICE_MODELS_MAX);
-
-                for (int k = 0; k < n; k++)
-                        if (strcmp(entries[k].name, unloader->model) == 0 && entries[k].state == STARLING_MODEL_DRAINING)
-                                return true;
-                sched_yield();
-        }
+        for (int k = 0; k < n; k++)
+                if (strcmp(entries[k].name, model) == 0 && entries[k].state == STARLING_MODEL_DRAINING)
+                        return true;
         return false;
 }
 
-/* They are cancelled when the test has seen enough. */
-static void submit_slow(struct opener *opener, uint64_t *ret_ids)
-{
-        struct starling_tensor input, output;
-        struct starling_request request = digits_request(&opener->digits, opener->model, 0, DIGITS_SAMPLES, &input, &output);
-
-        for (uint32_t i = 0; i < SLOW_REQUESTS; i++)
-                cr_assert_eq(starling_submit(opener->queue, &request, &ret_ids[i]), 0);
-}
-
-static void cancel_slow(struct opener *opener, const uint64_t *ids)
-{
-        struct starling_completion completions[SLOW_REQUESTS];
-
-        for (uint32_t i = 0; i < SLOW_REQUESTS; i++)
-                starling_cancel(opener->queue, ids[i]);
-        while (starling_queue_in_flight(opener->queue) > 0)
-                cr_assert_gt(starling_wait(opener->queue, completions, SLOW_REQUESTS, SERVICE_LIMIT_NS), 0);
-}
-
-/* Asks for an ensemble while its member drains. False when the member was gone before anybody looked. */
-static bool try_to_build_on_what_drains(struct service *service, struct starling_client *admin, struct unloader *unloader)
-{
-        struct starling_error error = {""};
-        struct opener opener;
-        uint64_t ids[SLOW_REQUESTS];
-        bool seen;
-
-        opener_init(&opener, service, unloader->model);
-        submit_slow(&opener, ids);
-        atomic_init(&unloader->ended, false);
-        pthread_create(&unloader->thread, NULL, unload, unloader);
-        seen = seen_to_drain(opener.client, unloader);
-        if (seen) {
-                cr_expect_lt(starling_admin_load(admin, "digits", &error), 0);
-                cr_expect_not_null(strstr(error.text, "\"densenet\" is not loaded"), "%s", error.text);
-        }
-        cancel_slow(&opener, ids);
-        pthread_join(unloader->thread, NULL);
-        cr_expect_eq(unloader->result, 0);
-        opener_deinit(&opener);
-        return seen;
-}
-
+/* The member drains for as long as a request is in flight for it. */
 Test(change, an_ensemble_is_not_built_upon_a_member_that_drains, .timeout = 60)
 {
-        struct service service;
+        struct starling_tensor input, output;
+        struct starling_error error = {""};
+        struct starling_request request;
+        struct starling_completion done;
         struct starling_client *admin;
+        struct service service;
         struct unloader unloader = {.model = "densenet"};
+        struct opener opener;
 
         service_init(&service);
+        service.options.inline_ns = 0;
         service.n_specs = 5;
         service_start(&service);
         admin = service_connect(&service, STARLING_ROLE_ADMIN);
         unloader.admin = service_connect(&service, STARLING_ROLE_ADMIN);
         set_count(&service, 6);
-        while (!try_to_build_on_what_drains(&service, admin, &unloader))
-                cr_assert_eq(starling_admin_load(admin, "densenet", NULL), 0, "%s", service.log);
+        opener_init(&opener, &service, unloader.model);
+        gate_shut();
+        request = digits_request(&opener.digits, opener.model, 0, 8, &input, &output);
+        cr_assert_eq(starling_submit(opener.queue, &request, NULL), 0);
+        cr_assert_eq(starling_infer(opener.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0, "it is taken now");
+        pthread_create(&unloader.thread, NULL, unload, &unloader);
+        SERVICE_AWAIT(&service, drains(opener.client, unloader.model));
+        cr_expect_lt(starling_admin_load(admin, "digits", &error), 0);
+        cr_expect_not_null(strstr(error.text, "\"densenet\" is not loaded"), "%s", error.text);
+        gate_open();
+        cr_assert_eq(starling_wait(opener.queue, &done, 1, SERVICE_LIMIT_NS), 1);
+        cr_expect_eq(done.status, 0);
+        pthread_join(unloader.thread, NULL);
+        cr_expect_eq(unloader.result, 0);
+        opener_deinit(&opener);
         starling_close(unloader.admin);
         starling_close(admin);
         service_stop(&service);

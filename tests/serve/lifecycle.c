@@ -250,9 +250,7 @@ Test(lifecycle, arenas_of_one_user_share_its_quota, .timeout = 60)
         cr_expect_eq(errno, EDQUOT);
         starling_close(first);
         void *block = NULL;
-        for (int i = 0; i < 60000 && !block; i++, usleep(1000)) /* until the runtime has heard that the first has gone */
-                block = starling_alloc(second, 12u << 20);
-        cr_expect_not_null(block, "what the first had is there for the second");
+        SERVICE_AWAIT(&service, (block = starling_alloc(second, 12u << 20))); /* the runtime hears that the first has gone */
         starling_close(second);
         service_stop(&service);
 }
@@ -273,11 +271,8 @@ Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 60
         cr_assert_eq(starling_connect(&options, &third, &error), -EDQUOT);
         cr_expect_not_null(strstr(error.text, "clients_max is 2"), "%s", error.text);
         starling_close(clients[0]);
-        int r = -EDQUOT;
-        for (int i = 0; i < 60000 && r == -EDQUOT; i++) {
-                r = starling_connect(&options, &third, &error);
-                usleep(1000);
-        }
+        int r;
+        SERVICE_AWAIT(&service, (r = starling_connect(&options, &third, &error)) != -EDQUOT);
         cr_assert_eq(r, 0, "%s", error.text);
         starling_close(third);
         starling_close(clients[1]);
@@ -497,17 +492,6 @@ Test(reconnect, waits_until_what_was_in_flight_before_writes_nothing_any_more, .
 
 /* ---- change ---- */
 
-static uint32_t lines(struct service *service, const char *text)
-{
-        uint32_t n = 0;
-
-        pthread_mutex_lock(&service->log_lock);
-        for (const char *at = service->log; (at = strstr(at, text)); at += strlen(text))
-                n++;
-        pthread_mutex_unlock(&service->log_lock);
-        return n;
-}
-
 /* Five models are replaced under a client that never waits for them: nothing is lost, nothing refused, every answer right. */
 Test(reload, a_reload_replaces_models_without_losing_or_refusing_a_request, .timeout = 60)
 {
@@ -522,11 +506,11 @@ Test(reload, a_reload_replaces_models_without_losing_or_refusing_a_request, .tim
         for (uint32_t round = 1; round <= 3; round++) {
                 service_touch(&service);
                 service_reload(&service);
-                for (uint32_t i = 0; lines(&service, "model-replaced") < 5 * round; i++)
+                for (uint32_t i = 0; service_count_logged(&service, "model-replaced") < 5 * round; i++)
                         digits_check(&digits, guest.queue, guest.model, i % 8 * 8, 1 + i % 200);
         }
         digits_check(&digits, guest.queue, guest.model, 0, 599);
-        cr_expect_eq(lines(&service, "model-not-replaced"), 0, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "model-not-replaced"), 0, "%s", service.log);
         digits_free(&digits);
         starling_close(guest.client);
         service_stop(&service);

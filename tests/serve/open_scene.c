@@ -109,13 +109,7 @@ void scene_end(struct scene *s)
 
 uint32_t scene_count_logged(struct scene *s, const char *text)
 {
-        uint32_t n = 0;
-
-        pthread_mutex_lock(&s->service.log_lock);
-        for (const char *at = s->service.log; (at = strstr(at, text)); at += strlen(text))
-                n++;
-        pthread_mutex_unlock(&s->service.log_lock);
-        return n;
+        return service_count_logged(&s->service, text);
 }
 
 bool scene_has_logged(struct scene *s, const char *text)

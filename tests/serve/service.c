@@ -175,18 +175,26 @@ void service_reload(struct service *service)
 
 bool service_has_logged(struct service *service, const char *text)
 {
+        return service_count_logged(service, text) > 0;
+}
+
+uint32_t service_count_logged(struct service *service, const char *text)
+{
+        uint32_t n = 0;
+
         pthread_mutex_lock(&service->log_lock);
-        bool found = strstr(service->log, text) != NULL;
+        for (const char *at = service->log; (at = strstr(at, text)); at += strlen(text))
+                n++;
         pthread_mutex_unlock(&service->log_lock);
-        return found;
+        return n;
 }
 
 void service_expect_log(struct service *service, const char *text)
 {
-        for (uint64_t end_ns = starling_clock_ns() + SERVICE_LIMIT_NS; starling_clock_ns() < end_ns; usleep(10000))
-                if (service_has_logged(service, text))
-                        return;
-        cr_assert_fail("no \"%s\" in the log:\n%s", text, service->log);
+        uint64_t end_ns = starling_clock_ns() + SERVICE_LIMIT_NS;
+
+        for (; !service_has_logged(service, text); usleep(10000))
+                cr_assert_lt(starling_clock_ns(), end_ns, "no \"%s\" in the log:\n%s", text, service->log);
 }
 
 struct starling_client *service_connect(struct service *service, enum starling_role role)

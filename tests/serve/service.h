@@ -7,7 +7,9 @@
 #include "runtime.h"
 #include "starling.h"
 
+#include <criterion/criterion.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #define SERVICE_MODELS_MAX 16
 /* For what must come: a start takes a minute under ThreadSanitizer where many others have the processors. */
@@ -15,6 +17,15 @@
 #define DIGITS_SAMPLES     599u
 #define DIGITS_PIXELS      64u
 #define DIGITS_CLASSES     10u
+
+/* Waits until @condition holds: what does not come in that time hangs. */
+#define SERVICE_AWAIT(service, condition)                                                                                          \
+        do {                                                                                                                       \
+                uint64_t await_end_ns = starling_clock_ns() + SERVICE_LIMIT_NS;                                                    \
+                                                                                                                                   \
+                for (; !(condition); usleep(1000))                                                                                 \
+                        cr_assert_lt(starling_clock_ns(), await_end_ns, "in vain: %s\n%s", #condition, (service)->log);            \
+        } while (0)
 
 struct service {
         struct sl_runtime *runtime;
@@ -52,10 +63,11 @@ void service_touch(struct service *service);
 /* As SIGHUP, with the specs as they are now. */
 void service_reload(struct service *service);
 
-/* Whether the log has @text by now. */
+/* Whether the log has @text by now; how often. */
 bool service_has_logged(struct service *service, const char *text);
+uint32_t service_count_logged(struct service *service, const char *text);
 
-/* Waits until the log has @text; fails after 20 s. */
+/* Waits until the log has @text. */
 void service_expect_log(struct service *service, const char *text);
 
 struct starling_client *service_connect(struct service *service, enum starling_role role);

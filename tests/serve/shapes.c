@@ -104,7 +104,7 @@ static void set_specs(struct scene *s, uint32_t n)
 /* A compiler that does so before. */
 static void write_program(struct scene *s, const char *before)
 {
-        char text[512];
+        char text[1024];
         int n = snprintf(text, sizeof(text), "#!/bin/sh\n%s\nexec %s \"$@\"\n", before, COMPILE_CHILD);
 
         unlink(s->program); /* who is running it goes on */
@@ -242,8 +242,7 @@ Test(shapes, prepared_sizes_are_ready_before_anybody_asks, .timeout = 60)
         for (uint32_t round = 2; round < 4; round++) { /* and behind a reload, when the earlier ones have gone */
                 service_touch(&s.service);
                 service_reload(&s.service);
-                for (int tries = 0; tries < 60000 && scene_count_logged(&s, "model-ready model=\"open[6]\"") < round; tries++)
-                        usleep(1000);
+                SERVICE_AWAIT(&s.service, scene_count_logged(&s, "model-ready model=\"open[6]\"") >= round);
                 cr_assert_eq(scene_count_logged(&s, "model-ready model=\"open[6]\""), round, "%s", s.service.log);
         }
         scene_end(&s);
@@ -295,7 +294,7 @@ Test(shapes, that_are_wanted_again_while_they_make_room_are_loaded_again, .timeo
                         cr_assert_eq(starling_submit(s.queue, &wanted, NULL), 0);
                 }
                 for (int n = 0; n < 2;) {
-                        int more = starling_wait(s.queue, done, 2, 60 * SL_NS_PER_SECOND);
+                        int more = starling_wait(s.queue, done, 2, SERVICE_LIMIT_NS);
 
                         cr_assert_gt(more, 0, "%s", s.service.log);
                         for (int i = 0; i < more; i++)
@@ -371,39 +370,48 @@ static long file_bytes(const char *path)
 }
 
 /* The program has been started @n times more than @before says: each writes one byte. */
-static void expect_starts(const char *starts, long before, long n)
+static void expect_starts(struct scene *s, const char *starts, long before, long n)
 {
-        for (int i = 0; i < 6000 && file_bytes(starts) < before + n; i++)
-                usleep(10000);
-        cr_assert_geq(file_bytes(starts), before + n);
+        SERVICE_AWAIT(&s->service, file_bytes(starts) >= before + n);
+}
+
+static void write_hold(const char *hold)
+{
+        scene_write_file(hold, "", 0, 0600);
 }
 
 Test(shapes, that_change_while_they_are_loaded_are_loaded_or_unloaded_again, .timeout = 60)
 {
-        char starts[128], counts[256];
+        char starts[128], hold[128], counts[400];
         struct scene s;
         long before;
 
         scene_begin(&s, write_doubling_model);
         snprintf(starts, sizeof(starts), "%s.starts", s.program);
-        snprintf(counts, sizeof(counts), "printf . >>%s\nsleep 0.7", starts);
+        snprintf(hold, sizeof(hold), "%s.hold", s.program);
+        snprintf(counts, sizeof(counts), "printf . >>%s\nwhile [ -e %s ]; do sleep 0.02; done", starts, hold);
         write_program(&s, counts);
         s.service.options.compile_program = s.program;
         s.service.n_specs = 1;
         service_start(&s.service);
         service_expect_log(&s.service, "model-ready model=lenet ");
         before = file_bytes(starts);
+        write_hold(hold);
         set_specs(&s, 2);
-        expect_starts(starts, before, 1);
+        expect_starts(&s, starts, before, 1);
         service_touch(&s.service);
         service_reload(&s.service);
-        expect_starts(starts, before, 2);
+        expect_starts(&s, starts, before, 2);
+        cr_assert_eq(unlink(hold), 0);
         service_expect_log(&s.service, "model-ready model=open ");
+        before = file_bytes(starts);
+        write_hold(hold);
         service_touch(&s.service);
         service_reload(&s.service);
-        expect_starts(starts, before, 3);
+        expect_starts(&s, starts, before, 1);
         set_specs(&s, 1);
         service_expect_log(&s.service, "model-unloaded model=open ");
+        cr_assert_eq(unlink(hold), 0);
         unlink(s.model);
         unlink(s.program);
         unlink(starts);

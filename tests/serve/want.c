@@ -161,17 +161,6 @@ static void stop(struct service *service)
         service_stop(service);
 }
 
-static uint32_t lines(struct service *service, const char *text)
-{
-        uint32_t n = 0;
-
-        pthread_mutex_lock(&service->log_lock);
-        for (const char *at = service->log; (at = strstr(at, text)); at += strlen(text))
-                n++;
-        pthread_mutex_unlock(&service->log_lock);
-        return n;
-}
-
 Test(want, whoever_asks_for_the_same_waits_for_the_same, .timeout = 120)
 {
         struct asker askers[ASKERS];
@@ -204,8 +193,8 @@ Test(want, a_later_one_takes_the_place_of_what_is_being_loaded, .timeout = 120)
         cr_expect_eq(end(&second), 0, "%s", second.error.text);
         cr_expect_eq(end(&first), 0, "who asked before is answered with what has come of the last want: %s", first.error.text);
         check(&service, "lenet", "mlp");
-        cr_expect_eq(lines(&service, "load-cancelled model=lenet"), 1, "%s", service.log);
-        cr_expect_eq(lines(&service, "model-replaced model=lenet"), 1, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "load-cancelled model=lenet"), 1, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "model-replaced model=lenet"), 1, "%s", service.log);
         stop(&service);
 }
 
@@ -230,23 +219,25 @@ Test(want, what_served_is_wanted_again_and_nothing_is_loaded, .timeout = 120)
         service_reload(&service);
         cr_expect_eq(end(&first), 0, "%s", first.error.text);
         service_expect_log(&service, "load-cancelled model=lenet");
-        cr_expect_eq(lines(&service, "model-replaced"), 0, "%s", service.log);
-        cr_expect_eq(lines(&service, "step=load"), 2, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "model-replaced"), 0, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "step=load"), 2, "%s", service.log);
         check(&service, "lenet", "lenet");
         stop(&service);
 }
 
-static struct sl_model_stats expect_why(struct sl_stats_view *view, const char *model, const char *why)
+static bool says(struct sl_stats_view *view, const char *model, const char *why, struct sl_model_stats *ret_stats)
+{
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_MODELS); i++)
+                if (sl_stats_read_model(view, i, ret_stats) == 0 && !strcmp(ret_stats->name, model) && !strcmp(ret_stats->why, why))
+                        return true;
+        return false;
+}
+
+static struct sl_model_stats expect_why(struct service *service, struct sl_stats_view *view, const char *model, const char *why)
 {
         struct sl_model_stats stats;
 
-        for (uint32_t tries = 0; tries < 60000; tries++) {
-                for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_MODELS); i++)
-                        if (sl_stats_read_model(view, i, &stats) == 0 && !strcmp(stats.name, model) && !strcmp(stats.why, why))
-                                return stats;
-                usleep(1000);
-        }
-        cr_assert_fail("%s never said \"%s\"", model, why);
+        SERVICE_AWAIT(service, says(view, model, why, &stats));
         return stats;
 }
 
@@ -286,10 +277,10 @@ Test(want, what_is_on_its_way_says_what_it_waits_for, .timeout = 120)
         service.n_specs = 6; /* "digits" is an ensemble of all */
         pthread_mutex_unlock(&service.specs_lock);
         service_reload(&service);
-        digits = expect_why(view, "digits", "waits for its members");
-        first_one = expect_why(view, service.specs[1].name, "waits for its load");
-        last_one = expect_why(view, service.specs[4].name, "waits for the end of other loads");
-        lenet = expect_why(view, "lenet", "");
+        digits = expect_why(&service, view, "digits", "waits for its members");
+        first_one = expect_why(&service, view, service.specs[1].name, "waits for its load");
+        last_one = expect_why(&service, view, service.specs[4].name, "waits for the end of other loads");
+        lenet = expect_why(&service, view, "lenet", "");
         expect_wait(&digits, "its members", "compose");
         expect_wait(&first_one, "its load", "serve");
         expect_wait(&last_one, "the end of other loads", "load");
@@ -317,15 +308,27 @@ static uint64_t steps_taken(struct sl_stats_view *view, const char *kind)
         return 0;
 }
 
-/* The log has a line for each. */
+static const char *const kinds[] = {
+        "load", "cancel", "serve", "fail", "share", "compose", "workers", "settle", "withdraw", "forget"};
+
+/* The log has a line for each; some steps come behind the answer. */
+static bool each_is_counted(struct service *service, struct sl_stats_view *view)
+{
+        bool same = true;
+        char line[32];
+
+        for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+                snprintf(line, sizeof(line), "step=%s ", kinds[i]);
+                same &= steps_taken(view, kinds[i]) == service_count_logged(service, line);
+        }
+        return same;
+}
+
 Test(want, each_step_is_counted_by_its_kind, .timeout = 120)
 {
-        static const char *const kinds[] = {
-                "load", "cancel", "serve", "fail", "share", "compose", "workers", "settle", "withdraw", "forget"};
         struct sl_stats_view *view;
         struct service service;
         struct asker asker;
-        char line[32];
 
         start(&service);
         cr_assert_eq(sl_stats_open(service.options.name, NULL, &view, NULL), 0);
@@ -336,10 +339,7 @@ Test(want, each_step_is_counted_by_its_kind, .timeout = 120)
         cr_expect_eq(end(&asker), 0, "%s", asker.error.text);
         begin(&asker, &service, UNLOAD);
         cr_expect_eq(end(&asker), 0, "%s", asker.error.text);
-        for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-                snprintf(line, sizeof(line), "step=%s ", kinds[i]);
-                cr_expect_eq(steps_taken(view, kinds[i]), lines(&service, line), "%s: %s", kinds[i], service.log);
-        }
+        SERVICE_AWAIT(&service, each_is_counted(&service, view));
         cr_expect_eq(steps_taken(view, "load"), 2);
         cr_expect_eq(steps_taken(view, "withdraw"), 1);
         sl_stats_close(view);
@@ -401,9 +401,7 @@ static uint32_t workers_of_any(struct sl_stats_view *view)
 
 static void expect_workers_of_any(struct service *service, struct sl_stats_view *view, uint32_t n)
 {
-        for (uint32_t tries = 0; tries < 60000 && workers_of_any(view) != n; tries++)
-                usleep(1000);
-        cr_expect_eq(workers_of_any(view), n, "%s", service->log);
+        SERVICE_AWAIT(service, workers_of_any(view) == n);
 }
 
 /* A second name of the first one's file, with that many workers, while the first is to have two. */
@@ -525,16 +523,16 @@ Test(want, who_applies_without_memory_is_answered_once_and_nothing_has_changed, 
         cr_expect_eq(starling_admin_apply(admin, workers, 3, &error), 0, "%s", error.text);
         needed = INT_MAX - atomic_load(&allotments_left);
         cr_expect_eq(starling_admin_apply(admin, NULL, 0, &error), 0, "%s", error.text);
-        changes = lines(&service, "step=workers");
+        changes = service_count_logged(&service, "step=workers");
         cr_expect_geq(changes, 3);
         atomic_store(&allotments_left, needed - 1);
         cr_expect_eq(starling_admin_apply(admin, workers, 3, &error), -ENOMEM, "%s", error.text);
         atomic_store(&allotments_left, INT_MAX);
         for (uint32_t i = 0; i < 3; i++)
                 cr_expect_eq(starling_admin_load(admin, workers[i].model, &error), -EEXIST, "%s", error.text);
-        cr_expect_eq(lines(&service, "step=workers"), changes, "%s", service.log);
+        cr_expect_eq(service_count_logged(&service, "step=workers"), changes, "%s", service.log);
         cr_expect_eq(starling_admin_apply(admin, workers, 3, &error), 0, "%s", error.text);
-        cr_expect_gt(lines(&service, "step=workers"), changes, "%s", service.log);
+        cr_expect_gt(service_count_logged(&service, "step=workers"), changes, "%s", service.log);
         starling_close(admin);
         stop(&service);
 }

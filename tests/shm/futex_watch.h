@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define FUTEX_LIMIT_SECONDS 20
+#define FUTEX_LIMIT_SECONDS 100
 
 /* Waits that began, and those of them that only the limit ended. */
 uint32_t futex_sleeps(void);

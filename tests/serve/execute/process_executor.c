@@ -104,9 +104,8 @@ Test(process, maps_the_regions_that_its_jobs_name_read_only_and_forgets_them, .t
         cr_expect_eq(count_mappings(pid, "starling-verdicts", "rw"), 0, "it can be written to");
         cr_expect_eq(count_mappings(pid, "starling-staging", ""), 0, "others' predictions are in it");
         stand_remove_arena(s);
-        for (uint32_t i = 0; i < 3000 && count_mappings(pid, "starling-arena", ""); i++)
-                usleep(10000);
-        cr_expect_eq(count_mappings(pid, "starling-arena", ""), 0, "it holds memory of who is gone");
+        for (uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS; count_mappings(pid, "starling-arena", ""); usleep(10000))
+                cr_assert_lt(sl_clock_ns(), end_ns, "it holds memory of who is gone");
         stand_add_arena(s);
         stand_give(s, process, 0, 1);
         cr_assert(stand_poll(s, process, &answer));
@@ -131,8 +130,8 @@ Test(process, that_may_write_to_the_arena_puts_predictions_there_and_nothing_bes
         s->direct = true;
         process = start_process(s, 8);
         stand_give_pieces(s, process, (uint32_t[]){4, 1}, (uint32_t[]){2, 3}, 2);
-        for (uint32_t i = 0; i < 6000 && !sl_executor_waiting(process); i++)
-                usleep(10000);
+        for (uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS; !sl_executor_waiting(process); usleep(10000))
+                cr_assert_lt(sl_clock_ns(), end_ns);
         cr_expect_eq(count_mappings(stand_child(), "starling-arena", "rw-s"), 1);
         for (uint32_t i = 0; i < 2; i++) {
                 cr_assert(stand_poll(s, process, &answer));

@@ -21,7 +21,7 @@
 #define STAND_PIXELS  64u
 
 /* For what must come: some milliseconds, and as much more as others have the processors. */
-#define STAND_LIMIT_NS 60000000000ull
+#define STAND_LIMIT_NS 120000000000ull
 
 struct stand {
         struct sl_plan *plan;

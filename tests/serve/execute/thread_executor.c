@@ -4,6 +4,7 @@
 #include "job.h"
 #include "let.h"
 #include "stand.h"
+#include "thread_state.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -33,12 +34,11 @@ static void compute_half(struct stand *s, struct sl_executor *thread, uint32_t s
 /* The ring comes behind the answer. */
 static bool is_rung(const struct stand *s)
 {
-        for (uint32_t i = 0; i < 30000; i++) {
-                if (atomic_load(&s->bell.sleeping) == SL_BELL_AWAKE)
-                        return true;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
+
+        while (atomic_load(&s->bell.sleeping) != SL_BELL_AWAKE && sl_clock_ns() < end_ns)
                 usleep(1000);
-        }
-        return false;
+        return atomic_load(&s->bell.sleeping) == SL_BELL_AWAKE;
 }
 
 /* It has rung that it is ready, and rings for answers alone. */
@@ -108,13 +108,24 @@ Test(thread, a_part_of_a_segment_does_not_ring_who_sleeps_for_ends, .timeout = 6
 #define EXECUTORS 4u
 #define ROUNDS    300u
 
+/* Until it is warm and sleeps. */
+static void await_sleep(const struct sl_executor *executor)
+{
+        const struct thread_executor *thread = (const struct thread_executor *)executor;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
+
+        for (; atomic_load(&thread->bell.sleeping) == SL_BELL_AWAKE; usleep(1000))
+                cr_assert_lt(sl_clock_ns(), end_ns, "it does not fall asleep");
+}
+
 static void start_all(struct stand *s, struct sl_executor **ret_threads)
 {
         for (uint32_t i = 0; i < EXECUTORS; i++) {
                 ret_threads[i] = stand_thread(s, 8);
                 cr_assert_eq(stand_wait(s, ret_threads[i]), SL_EXECUTOR_READY);
         }
-        usleep(100000); /* all are warm and sleep */
+        for (uint32_t i = 0; i < EXECUTORS; i++)
+                await_sleep(ret_threads[i]);
 }
 
 static void give(struct stand *s, struct sl_executor *thread, uint32_t first, uint32_t samples, bool is_light)
@@ -237,7 +248,8 @@ static void pair_init(struct pair *pair, uint32_t cores)
         cr_assert_eq(stand_wait(pair->stand, pair->meek), SL_EXECUTOR_READY);
         pair->hog = stand_thread(pair->stand, 1); /* sample by sample: some milliseconds for each job */
         cr_assert_eq(stand_wait(pair->stand, pair->hog), SL_EXECUTOR_READY);
-        usleep(200000); /* both are warm and sleep */
+        await_sleep(pair->meek);
+        await_sleep(pair->hog);
 }
 
 static void end_hog(struct pair *pair)
@@ -269,15 +281,16 @@ static void let_meek_take_hog(struct pair *pair)
                         left--;
 }
 
-static void expect_meek_is_answered(struct pair *pair, bool is_light)
+/* Before so many jobs of the other one, where one thread computes both; two have their shares of a busy machine. */
+static void expect_meek_is_answered(struct pair *pair, bool is_light, uint32_t jobs)
 {
-        uint32_t end = pair->n_hog + HOG_JOBS;
+        uint32_t before = pair->n_hog;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
 
         give(pair->stand, pair->meek, 0, 1, is_light);
-        while (!has_answer(pair, pair->meek)) {
-                feed_hog(pair);
-                cr_assert_lt(pair->n_hog, end, "the other one's jobs are computed, and this one is not");
-        }
+        for (; !has_answer(pair, pair->meek); feed_hog(pair))
+                cr_assert(sl_clock_ns() < end_ns && pair->n_hog - before < jobs,
+                        "%u of the other one's jobs are computed, and this one is not", pair->n_hog - before);
 }
 
 Test(thread, a_light_job_of_another_one_does_not_bind_a_thread_to_what_follows, .timeout = 60)
@@ -289,7 +302,7 @@ Test(thread, a_light_job_of_another_one_does_not_bind_a_thread_to_what_follows, 
                 pair.hog_is_light = form & 1;
                 let_meek_take_hog(&pair);
                 for (uint32_t i = 0; i < 3; i++)
-                        expect_meek_is_answered(&pair, form & 2);
+                        expect_meek_is_answered(&pair, form & 2, UINT32_MAX);
                 pair_deinit(&pair);
         }
 }
@@ -304,7 +317,7 @@ Test(thread, on_one_core_who_never_ends_takes_turns_with_light_jobs, .timeout = 
         while (pair.n_hog < 2)
                 feed_hog(&pair);
         for (uint32_t i = 0; i < 3; i++)
-                expect_meek_is_answered(&pair, true);
+                expect_meek_is_answered(&pair, true, HOG_JOBS);
         pair_deinit(&pair);
 }
 
@@ -321,12 +334,12 @@ Test(thread, who_is_freed_leaves_the_jobs_of_others_to_them, .timeout = 60)
 {
         struct pair pair;
         pthread_t thread;
-        uint32_t end;
+        uint64_t end_ns;
 
         pair_init(&pair, 2);
         let_meek_take_hog(&pair);
         cr_assert_eq(pthread_create(&thread, NULL, free_executor, pair.meek), 0);
-        for (end = pair.n_hog + HOG_JOBS; !atomic_load(&freed) && pair.n_hog < end;)
+        for (end_ns = sl_clock_ns() + STAND_LIMIT_NS; !atomic_load(&freed) && sl_clock_ns() < end_ns;)
                 feed_hog(&pair);
         cr_expect(atomic_load(&freed), "it is freed when the other one has nothing to do");
         end_hog(&pair);
@@ -361,13 +374,14 @@ static uint32_t count_running_members(uint32_t *ret_n)
 }
 
 /* Far longer than the test waits for them to sleep. */
-#define LONG_SPIN_NS (50 * SL_NS_PER_SECOND)
+#define LONG_SPIN_NS (3600 * SL_NS_PER_SECOND)
 
 Test(thread, the_team_sleeps_when_its_thread_does, .timeout = 60)
 {
         struct stand *s = stand_new();
         struct sl_executor *thread;
-        uint32_t n_members, n_running = 1;
+        uint64_t end_ns = sl_clock_ns() + STAND_LIMIT_NS;
+        uint32_t n_members;
 
         s->threads = 2;
         s->team_spin_ns = LONG_SPIN_NS;
@@ -377,11 +391,8 @@ Test(thread, the_team_sleeps_when_its_thread_does, .timeout = 60)
                 stand_give(s, thread, 0, 8);
                 expect_answer(s, thread);
         }
-        for (uint32_t i = 0; i < 5000 && n_running; i++) {
-                usleep(1000);
-                n_running = count_running_members(&n_members);
-        }
-        cr_expect_eq(n_running, 0, "a member looks for steps while no request is there");
+        for (; count_running_members(&n_members); usleep(1000))
+                cr_assert_lt(sl_clock_ns(), end_ns, "a member looks for steps while no request is there");
         sl_executor_free(thread);
         stand_free(s);
         if (!n_members)
