@@ -136,7 +136,7 @@ Test(arena, regions_around_those_given_back_are_handed_to_the_next_runtime)
         memset(blocks[3], 9, 100);
         fake_runtime_kill(w.runtime, 0);
         world_start(&w);
-        cr_assert_eq(starling_reconnect(w.client, 5 * SECOND_NS, &w.error), 0, "%s", w.error.text);
+        cr_assert_eq(starling_reconnect(w.client, LIMIT_NS, &w.error), 0, "%s", w.error.text);
         cr_assert_eq(fake_runtime_regions(w.runtime), 2);
         cr_assert_eq(((char *)blocks[3])[99], 9);
         echo_prepare(&w, 5, &e);

@@ -95,7 +95,7 @@ Test(attach, waits_for_a_runtime_that_is_starting)
         pthread_t thread;
 
         world_place(&w);
-        w.options.timeout_ns = 20 * SECOND_NS;
+        w.options.timeout_ns = LIMIT_NS;
         pthread_create(&thread, NULL, start_late, &w);
         world_join(&w);
         pthread_join(thread, NULL);

@@ -173,7 +173,7 @@ Test(query, each_comes_back_once_where_the_second_try_is_refused_too)
                 cr_assert_eq(starling_submit(s.world.queue, &s.echo.request, NULL), 0);
         }
         for (uint32_t n = 0; n < 16;) {
-                int r = starling_wait(s.world.queue, done, 16, 20 * SECOND_NS);
+                int r = starling_wait(s.world.queue, done, 16, LIMIT_NS);
 
                 cr_assert_gt(r, 0, "%d", r);
                 for (int i = 0; i < r; i++) {
@@ -199,7 +199,7 @@ Test(query, a_second_try_keeps_the_identifier)
         open_query(&s, (struct starling_query){.accuracy = 0.5});
         fake_runtime_refuse(s.world.runtime, FAKE_FIRST, -ESTALE);
         cr_assert_eq(starling_submit(s.world.queue, &s.echo.request, &id), 0);
-        cr_assert_eq(starling_wait(s.world.queue, &done, 1, 20 * SECOND_NS), 1);
+        cr_assert_eq(starling_wait(s.world.queue, &done, 1, LIMIT_NS), 1);
         cr_expect_eq(done.id, id);
         cr_expect_eq(done.status, 0);
         cr_expect_eq(starling_cancel(s.world.queue, id), -ENOENT);

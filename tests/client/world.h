@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define SECOND_NS 1000000000ull
+#define LIMIT_NS  (120 * SECOND_NS) /* of what must come */
 
 struct world {
         char folder[64], socket[96];
@@ -68,7 +69,7 @@ static inline void world_leave(struct world *w)
 /* Waits for what another thread does soon; the limit is there to fail a test that would never end. */
 #define eventually(condition)                                                                                                      \
         do {                                                                                                                       \
-                int tries_ = 60000;                                                                                                \
+                int tries_ = 120000;                                                                                               \
                 while (!(condition) && --tries_)                                                                                   \
                         usleep(1000);                                                                                              \
                 cr_assert(tries_ > 0, "never came true: %s", #condition);                                                          \

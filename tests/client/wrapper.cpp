@@ -75,7 +75,7 @@ struct fake {
                 options.runtime = socket.c_str();
                 options.queue_pairs = 2;
                 options.queue_depth = 2;
-                options.timeout_ns = 10000000000;
+                options.timeout_ns = 120000000000;
                 return starling::client(options);
         }
 };

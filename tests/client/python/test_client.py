@@ -18,7 +18,7 @@ import unittest.mock
 import numpy as np
 import starling
 from starling import arena, loops
-from world import WorldCase, counting
+from world import LIMIT, WorldCase, counting
 
 
 def used_bytes(client):
@@ -190,7 +190,7 @@ class Infer(WorldCase):
     def test_what_has_changed_is_looked_up_again_by_name_and_by_model(self):
         ways = (
             self.client.infer,
-            lambda *request: self.client.submit(*request).result(30),
+            lambda *request: self.client.submit(*request).result(LIMIT),
             lambda *request: asyncio.run(self.client.infer_async(*request)),
         )
         with self.connect(role="admin") as admin:
@@ -313,7 +313,7 @@ class Infer(WorldCase):
         self.addCleanup(client.close)
         x = client.array(counting(1))
         counts = [0] * 4
-        until = time.monotonic() + 60
+        until = time.monotonic() + LIMIT
 
         def work(thread):
             while min(counts) < 20 and time.monotonic() < until:
@@ -346,7 +346,7 @@ class Infer(WorldCase):
     def test_who_has_no_queue_pairs_is_told(self):
         for role in ("reader", "admin"):
             with self.connect(role=role) as client, self.assertRaises(starling.StarlingError) as caught:
-                client.infer("echo", counting(1), timeout=30)
+                client.infer("echo", counting(1), timeout=LIMIT)
             self.assertEqual(caught.exception.status, -errno.EPERM)
 
     def test_the_interpreter_is_free_while_one_waits(self):
@@ -371,7 +371,7 @@ class Futures(WorldCase):
         inputs = [counting(i % 7 + 1) + i for i in range(300)]
         futures = [self.client.submit("echo", x) for x in inputs]
         for x, future in zip(inputs, futures):
-            np.testing.assert_array_equal(future.result(30), x)
+            np.testing.assert_array_equal(future.result(LIMIT), x)
         self.assertEqual(futures[0].times.computing_ns, 3)
 
     def test_names_with_a_nul_are_no_others(self):
@@ -408,7 +408,7 @@ class Futures(WorldCase):
             self.client.submit("echo", future.result() + 1).add_done_callback(second)
 
         self.client.submit("echo", counting(1)).add_done_callback(first)
-        self.assertTrue(done.wait(30))
+        self.assertTrue(done.wait(LIMIT))
         self.assertEqual(results[0].tolist(), [[1, 2, 3, 4]])
 
     def test_callbacks_submit_into_a_full_queue_pair(self):
@@ -420,13 +420,13 @@ class Futures(WorldCase):
             future.add_done_callback(lambda done: second.extend(client.submit("echo", done.result() + 1) for _ in range(5)))
         firsts += [client.submit("echo", x) for x in inputs[8:]]
         for x, future in zip(inputs, firsts):
-            np.testing.assert_array_equal(future.result(30), x)
+            np.testing.assert_array_equal(future.result(LIMIT), x)
         deadline = time.monotonic() + 120
         while len(second) < 40 and time.monotonic() < deadline:
             time.sleep(0.01)
         self.assertEqual(len(second), 40)
         for i, future in enumerate(second):
-            self.assertEqual(future.result(30).dtype, np.float32, i)
+            self.assertEqual(future.result(LIMIT).dtype, np.float32, i)
 
     def test_what_a_callback_submitted_can_be_cancelled_before_it_goes(self):
         client = self.connect(queue_depth=4)
@@ -441,7 +441,7 @@ class Futures(WorldCase):
         while len(cancelled) < 6 and time.monotonic() < deadline:
             time.sleep(0.01)
         self.assertEqual(cancelled, [True] * 6)
-        concurrent.futures.wait(later, 30)
+        concurrent.futures.wait(later, LIMIT)
         for future in later[:6]:
             np.testing.assert_array_equal(future.result(0), counting(1))
         for future in later[6:]:
@@ -463,7 +463,7 @@ class Futures(WorldCase):
 
         client.submit("echo", counting(1)).add_done_callback(wait_in_callback)
         np.testing.assert_array_equal(client.infer("echo", counting(3)), counting(3))
-        concurrent.futures.wait(futures, 30)
+        concurrent.futures.wait(futures, LIMIT)
         self.assertIn("a callback of a future cannot wait", refused[0])
 
     def test_a_callback_may_close_the_client(self):
@@ -471,14 +471,14 @@ class Futures(WorldCase):
         futures = [self.client.submit("echo", counting(1)) for _ in range(40)]
         futures[0].add_done_callback(lambda _: self.client.close())
         self.runtime.go_on()
-        done, pending = concurrent.futures.wait(futures, 30)
+        done, pending = concurrent.futures.wait(futures, LIMIT)
         self.assertFalse(pending)
         self.client.close()  # waits for the callback's
         with self.assertRaisesRegex(starling.RuntimeGone, "closed"):
             self.client.infer("echo", counting(1))
 
     def test_failure_is_the_futures_exception(self):
-        self.assertIsInstance(self.client.submit("broken", [[1.0]]).exception(30), starling.ModelFailed)
+        self.assertIsInstance(self.client.submit("broken", [[1.0]]).exception(LIMIT), starling.ModelFailed)
         with self.assertRaises(starling.InvalidRequest):
             self.client.submit("echo", counting(1, 5))
 
@@ -489,7 +489,7 @@ class Futures(WorldCase):
             future.result(0.05)
         self.assertFalse(future.done())
         self.runtime.go_on()
-        future.result(30)
+        future.result(LIMIT)
         self.assertFalse(future.cancel())
 
     def test_cancel_ends_it(self):
@@ -498,14 +498,14 @@ class Futures(WorldCase):
         self.assertTrue(future.cancel())
         self.runtime.go_on()
         with self.assertRaises(concurrent.futures.CancelledError):
-            future.result(30)
+            future.result(LIMIT)
 
     def test_death_is_every_futures_exception(self):
         self.runtime.stop()
         futures = [self.client.submit("echo", counting(1)) for _ in range(10)]
         self.runtime.kill()
         for future in futures:
-            self.assertIsInstance(future.exception(30), starling.RuntimeGone)
+            self.assertIsInstance(future.exception(LIMIT), starling.RuntimeGone)
 
     def test_close_settles_what_is_in_flight(self):
         client = self.connect()
@@ -532,8 +532,8 @@ class Futures(WorldCase):
         self.interrupt_infer(client)
         future = client.submit("echo", counting(1))
         self.runtime.go_on()
-        np.testing.assert_array_equal(future.result(30), counting(1))
-        np.testing.assert_array_equal(client.submit("echo", counting(2)).result(30), counting(2))
+        np.testing.assert_array_equal(future.result(LIMIT), counting(1))
+        np.testing.assert_array_equal(client.submit("echo", counting(2)).result(LIMIT), counting(2))
 
 
 class Asyncio(WorldCase):
@@ -545,7 +545,7 @@ class Asyncio(WorldCase):
         threading.Timer(0.1, self.runtime.go_on).start()
 
         async def main():
-            return await asyncio.wait_for(client.infer_async("echo", counting(1)), 30)
+            return await asyncio.wait_for(client.infer_async("echo", counting(1)), LIMIT)
 
         np.testing.assert_array_equal(asyncio.run(main()), counting(1))
 
@@ -620,7 +620,7 @@ class Asyncio(WorldCase):
 
     def test_awaiting_shares_the_only_queue_pair_with_futures(self):
         client = self.connect(queue_pairs=1, queue_depth=4)
-        np.testing.assert_array_equal(client.submit("echo", counting(1)).result(30), counting(1))
+        np.testing.assert_array_equal(client.submit("echo", counting(1)).result(LIMIT), counting(1))
 
         async def main():
             inputs = [counting(i % 5 + 1) + i for i in range(50)]
@@ -635,8 +635,7 @@ class Asyncio(WorldCase):
             tasks[0].cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await tasks[0]
-            threading.Timer(0.1, self.runtime.go_on).start()
-            await asyncio.get_running_loop().run_in_executor(None, client.close)
+            await asyncio.get_running_loop().run_in_executor(None, self.close_before_answers, client)
             for task in tasks[1:]:
                 with self.assertRaises((starling.Cancelled, starling.RuntimeGone)):
                     await task
@@ -648,12 +647,12 @@ class Asyncio(WorldCase):
         self.addCleanup(client.close)
 
         async def ask():
-            return await asyncio.wait_for(client.infer_async("echo", counting(2)), 30)
+            return await asyncio.wait_for(client.infer_async("echo", counting(2)), LIMIT)
 
         for infer in (
             lambda: client.infer("echo", counting(2)),
             lambda: asyncio.run(ask()),
-            lambda: client.submit("echo", counting(2)).result(30),
+            lambda: client.submit("echo", counting(2)).result(LIMIT),
         ):
             self.runtime.stop()
             asyncio.run(self.give_up(client, 0.1))
@@ -692,8 +691,7 @@ class Asyncio(WorldCase):
             self.runtime.stop()
             tasks = [asyncio.ensure_future(client.infer_async("echo", counting(1))) for _ in range(5)]
             await asyncio.sleep(0.05)
-            threading.Timer(0.1, self.runtime.go_on).start()
-            await asyncio.get_running_loop().run_in_executor(None, client.close)
+            await asyncio.get_running_loop().run_in_executor(None, self.close_before_answers, client)
             for task in tasks:
                 with self.assertRaises((starling.Cancelled, starling.RuntimeGone)):  # the latter if it waited for room
                     await task
@@ -732,7 +730,7 @@ class DeathAndFork(WorldCase):
         address = arena.address_of(x)
         self.client.infer("echo", x)
         future = self.client.submit("echo", x)
-        future.result(30)
+        future.result(LIMIT)
         self.runtime.kill()
         with self.assertRaises(starling.RuntimeGone):
             while True:
@@ -741,15 +739,15 @@ class DeathAndFork(WorldCase):
         self.client.reconnect(timeout=60)
         self.assertEqual(arena.address_of(x), address)
         np.testing.assert_array_equal(self.client.infer("echo", x), counting(10))
-        np.testing.assert_array_equal(self.client.submit("echo", x).result(30), counting(10))
+        np.testing.assert_array_equal(self.client.submit("echo", x).result(LIMIT), counting(10))
 
     def test_child_of_fork_is_told_and_the_parent_goes_on(self):
-        self.client.submit("echo", counting(1)).result(30)
+        self.client.submit("echo", counting(1)).result(LIMIT)
         context = multiprocessing.get_context("fork")
         results = context.Queue()
         child = context.Process(target=infer_in_child, args=(self.client, results))
         child.start()
-        self.assertEqual(results.get(timeout=30), [-errno.ECHILD] * 5)
+        self.assertEqual(results.get(timeout=LIMIT), [-errno.ECHILD] * 5)
         child.join()
         self.assertEqual(child.exitcode, 0)
         np.testing.assert_array_equal(self.client.infer("echo", counting(3)), counting(3))

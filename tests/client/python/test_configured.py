@@ -172,6 +172,9 @@ class Configured(unittest.TestCase):
         self.assertIn("what the dispatcher itself computes at once, as threads.inline_us says; batching holds none of it", reasons)
         self.assertNotIn("configured", reasons)
 
+    def with_sizes(self, runtime, name):
+        return next(model for model in json.loads(runtime.stats("--json"))["models"] if model["name"] == name)["with_sizes"]
+
     def test_sizes_that_make_room_for_others_take_nothing_out_of_what_their_model_has_counted(self):
         net = {"1/model.onnx": models.sequence_major(), "config.yaml": b"shapes_max: 1\nany_size: false\n"}
         runtime = self.serve({"net": net, "fixed": models.fixed()})
@@ -179,9 +182,8 @@ class Configured(unittest.TestCase):
             for count, size in enumerate((2, 2, 3, 4, 2, 5), 1):
                 client.infer("net", np.ones((size, 1, 3), np.float32))
                 self.wait_until(lambda: runtime.said().count("event=model-unloaded") == max(0, count - 2))
-                shown = {model["name"]: model for model in json.loads(runtime.stats("--json"))["models"]}
-                self.assertEqual(shown["net"]["with_sizes"]["completed"], count, shown.keys())
-                self.assertIsNone(shown["fixed"]["with_sizes"])
+                self.wait_until(lambda: self.with_sizes(runtime, "net")["completed"] == count)  # the log goes before the page
+                self.assertIsNone(self.with_sizes(runtime, "fixed"))
         line = next(line for line in runtime.stats().splitlines() if line.startswith("    with its sizes"))
         self.assertIn("  requests 6  samples 6  done 6  failed 0  ", line)
 

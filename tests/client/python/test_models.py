@@ -12,7 +12,7 @@ import numpy as np
 import onnx_file as onnx
 import starling
 from starling import arena, form
-from world import RealRuntime
+from world import LIMIT, RealRuntime
 
 F32, I64, BOOL = 1, 7, 9
 LONGEST = 1024  # bytes of a name
@@ -699,7 +699,7 @@ class IsolatedModels(Models):
         time.sleep(0.05)
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
-        np.testing.assert_array_equal(future.result(30), -x)
+        np.testing.assert_array_equal(future.result(LIMIT), -x)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 import onnx_file as onnx
 import starling
 from test_models import F32
-from world import RealRuntime
+from world import LIMIT, RealRuntime
 
 ON_REQUEST = "model_defaults: {load: on_request"
 
@@ -60,7 +60,7 @@ class OnRequest(unittest.TestCase):
         return client
 
     def wait_until(self, holds):
-        for _ in range(3000):
+        for _ in range(50 * LIMIT):
             if holds():
                 return
             time.sleep(0.02)
@@ -76,7 +76,7 @@ class OnRequest(unittest.TestCase):
     def rests(self, client, name, times):
         """It has been unloaded so often, as the log says: how long it serves in between is not to be seen."""
         self.wait_until(lambda: self.runtime.said().count(f"event=model-unloaded-idle model={name}") == times)
-        self.assertEqual(self.states(client)[name], "available")
+        self.comes_to(client, name, "available")
 
     def stands_by(self, client, name, times):
         """It has served so often, and is on standby again: once more than it began to be. The log says so, and keeps it."""
@@ -289,6 +289,7 @@ class OnRequest(unittest.TestCase):
         nets = {"a": adding(1), "b": adding(3), "both": {"config.yaml": b"ensemble: {members: [a, b], rule: mean}\n"}}
         client = self.serve(nets, ON_REQUEST + ", idle_unload_s: 1}")
         np.testing.assert_array_equal(client.infer("both", X), X + 2)
+        self.comes_to(client, "both", "ready")
         time.sleep(1.5)
         self.assertEqual(self.states(client), {"a": "ready", "b": "ready", "both": "ready"})
 

@@ -11,7 +11,7 @@ import unittest.mock
 import numpy as np
 import starling
 from starling import arena
-from world import WorldCase, counting
+from world import LIMIT, WorldCase, counting
 
 
 class Tensor:
@@ -82,7 +82,7 @@ class Arrayish:
 class Values(WorldCase):
     def ways(self):
         yield self.client.infer
-        yield lambda *request, **options: self.client.submit(*request, **options).result(30)
+        yield lambda *request, **options: self.client.submit(*request, **options).result(LIMIT)
         yield lambda *request, **options: asyncio.run(self.client.infer_async(*request, **options))
 
     def gives(self, x, expected, model="echo"):
@@ -171,7 +171,7 @@ class Values(WorldCase):
         future = self.client.submit("echo", arena_array)
         self.assertLess(self.client.info().arena_used_bytes - before, 1.5 * x.nbytes)
         self.runtime.go_on()
-        future.result(30)
+        future.result(LIMIT)
 
     def test_a_batch_of_none_has_outputs_of_no_rows(self):
         for x in (counting(0), [], self.client.empty((0, 4)), np.zeros((0, 4))):
@@ -213,7 +213,7 @@ class Values(WorldCase):
 class Objects(WorldCase):
     def test_objects_say_what_they_are(self):
         future = self.client.submit("echo", counting(1))
-        future.result(30)
+        future.result(LIMIT)
         self.assertEqual(repr(future), '<Future of "echo": finished>')
         self.assertRegex(repr(self.client), r"^Client\('/.*s\.sock', role='client'\)$")
         self.assertRegex(repr(self.client.model("echo")), r"^Model\('echo', inputs=\[Port\('x', float32, \(None, 4\)\)\], outputs=")
@@ -237,12 +237,12 @@ class Ends(WorldCase):
     def test_every_call_says_that_the_runtime_is_gone(self):
         model = self.client.model("echo")
         future = self.client.submit("echo", counting(1))
-        future.result(30)
+        future.result(LIMIT)
         self.runtime.kill()
         for name, call in (
             ("infer", lambda: self.client.infer("echo", counting(1))),
             ("infer of a Model", lambda: self.client.infer(model, counting(1))),
-            ("submit", lambda: self.client.submit("echo", counting(1)).result(30)),
+            ("submit", lambda: self.client.submit("echo", counting(1)).result(LIMIT)),
             ("infer_async", lambda: asyncio.run(self.client.infer_async("echo", counting(1)))),
             ("empty", lambda: self.client.empty(64 << 20)),
             ("model", lambda: self.client.model("pair")),

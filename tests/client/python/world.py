@@ -14,8 +14,19 @@ import unittest
 import numpy as np
 import starling
 
+LIMIT = 120  # seconds in which what must come has come
+
 # A shell starts what goes on in the background with SIGINT ignored, and Python then takes no interrupt: the tests are interrupted.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def asleep(task):
+    """Returns when this thread waits: it has been seen to sleep, and not to run or to be about to, a hundred times."""
+    seen = 0
+    while seen < 100:
+        time.sleep(0.001)
+        with open(f"/proc/self/task/{task}/stat") as file:
+            seen += file.read().rpartition(")")[2].split()[0] == "S"
 
 
 def counting(rows, columns=4):
@@ -134,25 +145,34 @@ class WorldCase(unittest.TestCase):
     def connect(self, **options):
         return starling.Client(self.runtime.socket, timeout=60, **options)
 
-    def signal_when_waiting(self, client, number):
-        """Sends this thread a signal, once a request of its is under way. A timer may be over before it is, where others have the processors."""
-        thread = threading.get_ident()
-        before = client.info().arena_used_bytes
+    def signal_when_waiting(self, number):
+        """Sends this thread a signal, once it waits."""
+        thread, task = threading.get_ident(), threading.get_native_id()
 
         def send():
-            until = time.monotonic() + 1  # who waits for a place has no memory yet
-            while client.info().arena_used_bytes == before and time.monotonic() < until:
-                time.sleep(0.001)
-            time.sleep(0.1)
+            asleep(task)
             signal.pthread_kill(thread, number)
 
         sending = threading.Thread(target=send)
         sending.start()
         return sending
 
+    def close_before_answers(self, client):
+        """Closes the client while the runtime does not answer, which goes on once close() waits for it."""
+        task = threading.get_native_id()
+
+        def go_on():
+            asleep(task)
+            self.runtime.go_on()
+
+        going_on = threading.Thread(target=go_on)
+        going_on.start()
+        client.close()
+        going_on.join()
+
     def interrupt_infer(self, client, **options):
         """A request that Ctrl-C ends, while the runtime does not answer."""
         with self.assertRaises(KeyboardInterrupt):
-            pressing = self.signal_when_waiting(client, signal.SIGINT)
+            pressing = self.signal_when_waiting(signal.SIGINT)
             client.infer("echo", np.ones((1, 4), np.float32), **options)
         pressing.join()
