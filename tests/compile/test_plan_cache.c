@@ -159,10 +159,17 @@ Test(plan_cache, a_folder_with_more_than_may_be_read_counts_by_what_the_file_sys
 {
         struct sl_plan_cache_key before, after;
 
+        time_t written;
+        int r;
+
         write_file(bench.model, "... location weights ...");
-        write_long_ago(inside("model/weights"), 1000);
         bench.options.model_bytes_max = 28;
-        cr_expect_eq(key_with(NULL, &before), -EAGAIN, "a change in the same tick of the clock would not be seen");
+        do { /* once more where others had the processor in between for so long that it is no new one any more */
+                written = time(NULL);
+                write_long_ago(inside("model/weights"), 1000);
+                r = key_with(NULL, &before);
+        } while (time(NULL) > written + 1);
+        cr_expect_eq(r, -EAGAIN, "a change in the same tick of the clock would not be seen");
         sleep(3);
         cr_assert_eq(key_with(NULL, &before), 0);
         write_long_ago(inside("model/weights"), 2000);

@@ -178,22 +178,23 @@ run "$folder/models/lenet" "${quick[@]}" --batches 4
 [[ $code -eq 0 && $said == *"1/1"* ]] || wrong "stale is not measured again: $said"
 cp "$folder/lenet.onnx" "$folder/models/lenet/1/model.onnx"
 
-# Interrupted when the first is stored; the rest comes from the same command.
+# Interrupted when the first of many is stored; the rest comes from the same command.
+many=1,2,4,8,16,32,64,128
 mkfifo "$folder/says"
-"$starling" profile "$folder/models/mlp" --store "$folder/part.db" --devices "$core" --seconds 2 --width 0.01 --batches 1,2 2>"$folder/says" &
+"$starling" profile "$folder/models/mlp" --store "$folder/part.db" --devices "$core" --seconds 2 --width 0.01 --batches "$many" 2>"$folder/says" &
 pid=$!
 exec 3<"$folder/says"
-while read -r line <&3 && [[ $line != 1/2* ]]; do :; done
+while read -r line <&3 && [[ $line != 1/8* ]]; do :; done
 kill -INT $pid
 cat <&3 >"$folder/said"
 exec 3<&-
 code=0
 wait $pid || code=$?
-[[ $code -eq 1 && $(tail -n 1 "$folder/said") == *"interrupted: "*" of 2 are stored"* ]] || wrong "interrupted: $code, $(cat "$folder/said")"
-run "$folder/models/mlp" --store "$folder/part.db" "${quick[@]}" --batches 1,2
-[[ $code -eq 0 && $said == *" of 2 are stored already"* ]] || wrong "it does not go on: $code, $said"
+[[ $code -eq 1 && $(tail -n 1 "$folder/said") == *"interrupted: "*" of 8 are stored"* ]] || wrong "interrupted: $code, $(cat "$folder/said")"
+run "$folder/models/mlp" --store "$folder/part.db" "${quick[@]}" --batches "$many"
+[[ $code -eq 0 && $said == *" of 8 are stored already"* ]] || wrong "it does not go on: $code, $said"
 run list --store "$folder/part.db"
-[[ $said == *"2 profiles, 0 stale"* ]] || wrong "after going on: $said"
+[[ $said == *"8 profiles, 0 stale"* ]] || wrong "after going on: $said"
 
 # one_error WORDS
 one_error() {

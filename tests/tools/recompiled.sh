@@ -14,11 +14,16 @@ plans() {
         stat -c %s $(ls -t "$folder"/cache/starling/*.plan)
 }
 
+# asked SECONDS: a busy machine may have no time for any request in few of them
+asked() {
+        "$starling" bench model mlp --runtime "$name" --seconds "$1" --warmup 0 >"$folder/out" 2>&1
+}
+
 # reloaded LINE: with this config.yaml
 reloaded() {
         printf '%s\n' "$1" >"$folder/models/mlp/config.yaml"
         "$starling" reload mlp --name "$name" >"$folder/out" 2>&1 || wrong "reload with $1: $(<"$folder/out")"
-        "$starling" bench model mlp --runtime "$name" --seconds 0.5 --warmup 0 >"$folder/out" 2>&1 || wrong "requests with $1: $(<"$folder/out")"
+        asked 0.5 || { grep -q 'no request was answered' "$folder/out" && asked 30; } || wrong "requests with $1: $(<"$folder/out")"
 }
 
 # kept NUMBER: so many plans are in the cache, once the last one has been copied there

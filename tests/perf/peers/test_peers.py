@@ -98,15 +98,16 @@ class Points(unittest.TestCase):
 
 class Sandbox(unittest.TestCase):
     def test_nothing_stays_of_what_a_cell_leaves_behind(self):
-        program = [sys.executable, "-c", "import sandbox, subprocess; sandbox.settle(); open('/dev/shm/peers-left', 'w').close();"
-                   "subprocess.Popen(['sleep', '86399'], stdout=subprocess.DEVNULL, start_new_session=True); print('left')"]  # fmt: skip
+        seconds, left = f"86399.{os.getpid()}", f"/dev/shm/peers-left-{os.getpid()}"  # no other run's
+        program = [sys.executable, "-c", f"import sandbox, subprocess; sandbox.settle(); open('{left}', 'w').close();"
+                   f"subprocess.Popen(['sleep', '{seconds}'], stdout=subprocess.DEVNULL, start_new_session=True); print('left')"]  # fmt: skip
         done = subprocess.run(sandbox.command(program), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             self.skipTest(done.stderr.strip().splitlines()[-1])
         self.assertEqual(done.stdout, "left\n")
-        self.assertFalse(os.path.exists("/dev/shm/peers-left"))
+        self.assertFalse(os.path.exists(left))
         running = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertNotIn("sleep 86399\n", running)
+        self.assertNotIn(f"sleep {seconds}\n", running)
 
 
 class Result(unittest.TestCase):
