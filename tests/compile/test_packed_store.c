@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,12 +76,15 @@ static struct sl_packed_store *new_store(uint64_t bytes_max, struct lender *lend
         return store;
 }
 
-static atomic_uint n_repacked;
+static atomic_uint n_repacked, n_asking;
 
+/* The first one takes until all threads are about to ask for it. */
 static int repack_counted(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index,
         const struct sl_packed *packed, const void *source, void *to)
 {
-        atomic_fetch_add(&n_repacked, 1);
+        if (atomic_fetch_add(&n_repacked, 1) == 0)
+                for (int looks = 0; looks < 100 || atomic_load(&n_asking) < THREADS; looks++)
+                        sched_yield();
         return sl_backend_cpu.planner->repack(target, node, index, packed, source, to);
 }
 
@@ -104,6 +108,7 @@ static void *ask_all(void *context)
         struct crowd *crowd = asker->crowd;
 
         pthread_barrier_wait(&crowd->start);
+        atomic_fetch_add(&n_asking, 1);
         for (uint32_t i = 0; i < WEIGHTS; i++)
                 crowd->found[asker->number][i] = sl_packed_store_find(
                         crowd->store, crowd->backend, &crowd->product->node, 1, &crowd->product->packed, crowd->weights[i]);
@@ -128,7 +133,7 @@ Test(packed_store, threads_that_ask_at_once_get_the_same_bytes_packed_once, .tim
         crowd.backend = &backend;
         crowd.product = &product;
         for (uint32_t i = 0; i < WEIGHTS * FLOATS; i++)
-                crowd.weights[0][i] = (float)i;
+                crowd.weights[i / FLOATS][i % FLOATS] = (float)i;
         pthread_barrier_init(&crowd.start, NULL, THREADS);
         for (uint32_t i = 0; i < THREADS; i++) {
                 askers[i] = (struct asker){.crowd = &crowd, .number = i};
@@ -201,5 +206,40 @@ Test(packed_store, what_cannot_be_packed_takes_nothing)
         cr_expect_eq(sl_packed_store_bytes(store), 0u);
         cr_expect_eq(lender.left, 1u << 20);
         cr_expect(find(store, &product, weights), "and can be tried again");
+        sl_packed_store_free(store);
+}
+
+/* As its form says, and nothing else. */
+static int repack_marked(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index,
+        const struct sl_packed *packed, const void *source, void *to)
+{
+        (void)target, (void)node, (void)index, (void)source;
+        memset(to, packed->form[packed->form_bytes - 1], packed->data_bytes);
+        return 0;
+}
+
+Test(packed_store, forms_of_one_constant_are_told_apart_by_all_that_they_say)
+{
+        static const struct sl_packed forms[] = {{.data_bytes = 64, .form_bytes = 2, .form = {1, 2}},
+                {.data_bytes = 64, .form_bytes = 2, .form = {1, 3}}, {.data_bytes = 64, .form_bytes = 1, .form = {1}},
+                {.data_bytes = 128, .form_bytes = 2, .form = {1, 2}}};
+        static float weights[FLOATS];
+        struct sl_planner planner = *sl_backend_cpu.planner;
+        struct sl_backend backend = sl_backend_cpu;
+        struct lender lender = {.left = 1 << 20};
+        struct sl_packed_store *store = new_store(1 << 20, &lender);
+        struct sl_node_desc *node = calloc(1, sizeof(*node));
+
+        planner.repack = repack_marked;
+        backend.planner = &planner;
+        for (int again = 0; again < 2; again++)
+                for (uint32_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+                        const uint8_t *data = sl_packed_store_find(store, &backend, node, 1, &forms[i], weights);
+
+                        for (uint64_t k = 0; k < forms[i].data_bytes; k++)
+                                cr_assert_eq(data[k], forms[i].form[forms[i].form_bytes - 1]);
+                }
+        cr_expect_eq(sl_packed_store_bytes(store), 64u + 64 + 64 + 128);
+        free(node);
         sl_packed_store_free(store);
 }
