@@ -115,7 +115,7 @@ static void end(struct scene *s)
 
 static void expect_logged(struct scene *s, const char *text)
 {
-        cr_expect_not_null(strstr(world_log(&s->world), text), "no \"%s\" in: %s", text, world_log(&s->world));
+        world_expect_log(&s->world, text);
 }
 
 static uint64_t promised(const struct world *world)
@@ -132,8 +132,7 @@ static uint64_t promised(const struct world *world)
 /* What has ended is given back within moments. */
 static void expect_promised(struct world *world, uint64_t bytes)
 {
-        for (int tries = 0; tries < 6000 && promised(world) != bytes; tries++)
-                world_pause_us(10000);
+        WORLD_AWAIT(promised(world) == bytes);
         cr_expect_eq(promised(world), bytes, "%llu bytes are promised, %llu were\n%s", (unsigned long long)promised(world),
                 (unsigned long long)bytes, world_log(world));
 }
@@ -176,7 +175,7 @@ Test(memory, sizes_whose_tensors_are_not_there_are_refused_without_effect, .time
         claim[0] = claim[1] = there;
         claim[1].bytes = UINT64_MAX;
         cr_expect_eq(raw_request(&raw, &entry, claim), -EFAULT, "an output beyond its region");
-        cr_expect_eq(promised(&s.world), before);
+        expect_promised(&s.world, before);
         cr_expect_eq(world_count_log(&s.world, "open["), world_count_log(&s.world, "open[any]"), "%s", world_log(&s.world));
         cr_expect_eq(raw_request(&raw, &entry, (struct sl_descriptor[]){there, there}), 0, "and what is there is served");
         raw_detach(&raw);
@@ -320,6 +319,7 @@ Test(memory, arenas_of_clients_that_left_and_keep_them_open_make_room, .timeout 
         struct scene s;
 
         begin(&s, add_reader);
+        uint64_t before = promised(&s.world);
         for (int round = 0; round < 3; round++) {
                 n[round] = attach_all(&s.world, 64 * MIB, raws[round], 16, refusal);
                 cr_assert_eq(n[round], n[0], "%u arenas, %u the first time: %s", n[round], n[0], refusal);
@@ -329,8 +329,7 @@ Test(memory, arenas_of_clients_that_left_and_keep_them_open_make_room, .timeout 
                 }
                 for (uint32_t i = 0; i < n[round]; i++)
                         raw_leave(&raws[round][i]);
-                for (int tries = 0; tries < 3000 && world_footprint(&s.world).clients > 1; tries++)
-                        world_pause_us(10000);
+                expect_promised(&s.world, before);
         }
         cr_expect_eq(*(uint64_t *)raws[0][0].arena.base, 0, "it made room");
         cr_expect_eq(*(uint64_t *)raws[2][n[2] - 1].arena.base, 42, "nobody needed it");
@@ -421,7 +420,7 @@ Test(memory, a_region_that_was_not_mapped_goes_with_its_connection, .timeout = 6
         cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
         cr_expect_null(starling_alloc(client, 40 * MIB));
         cr_assert_eq(setrlimit(RLIMIT_AS, &most), 0);
-        cr_assert_eq(starling_reconnect(client, 5000000000, NULL), 0);
+        cr_assert_eq(starling_reconnect(client, WORLD_PATIENCE_NS, NULL), 0);
         for (int i = 0; i < 16; i++)
                 cr_assert_geq(others[i] = open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
         cr_expect_not_null(starling_alloc(client, 40 * MIB), "%s", strerror(errno));

@@ -19,7 +19,7 @@
 #define CHANNELS 64
 #define SIDE     16
 #define LONG     512u
-#define PATIENCE 60000000000ull
+#define PATIENCE WORLD_PATIENCE_NS
 
 /*
  * What may be computed before somebody else's sample comes: a batch that runs, a slice that was given ahead, a turn that had begun,
@@ -139,8 +139,7 @@ static uint32_t guest_poll(struct guest *guest)
 
 static void expect_started(const struct world *world, uint64_t before)
 {
-        for (int i = 0; i < 60000 && computed(world, "slow", -1) == before; i++)
-                world_pause_us(1000);
+        WORLD_AWAIT(computed(world, "slow", -1) > before);
         cr_assert_gt(computed(world, "slow", -1), before, "nothing is computed");
 }
 
