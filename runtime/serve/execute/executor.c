@@ -35,6 +35,11 @@ int32_t sl_executor_started(const struct sl_executor *executor)
         return atomic_load_explicit(&executor->state, memory_order_acquire); /* S2 */
 }
 
+bool sl_executor_leave(struct sl_executor *executor)
+{
+        return !executor->class->leave || executor->class->leave(executor);
+}
+
 struct sl_executor *sl_executor_free(struct sl_executor *executor)
 {
         if (executor)

@@ -48,6 +48,9 @@ struct sl_executor_class {
         bool (*waiting)(struct sl_executor *executor);
         /* The giver is about to sleep on its wake_fd, or no longer. seq_cst; NULL: it rings the giver's bell by itself. */
         void (*listen)(struct sl_executor *executor, bool listening);
+        /* Begins to end what runs. False: it runs still, and stop() would wait for it. Never waits; NULL: stop() does not either.
+         */
+        bool (*leave)(struct sl_executor *executor);
         /* Ends what runs, and frees. */
         void (*stop)(struct sl_executor *executor);
 };
@@ -91,6 +94,9 @@ void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t jobs_ma
 /* S1, and S2. Return: SL_EXECUTOR_*, or -errno: it cannot start. */
 void sl_executor_say(struct sl_executor *executor, int32_t state, uint64_t first_ns);
 int32_t sl_executor_started(const struct sl_executor *executor);
+
+/* The dispatcher no longer knows it, and it is to end. True: to free it waits for nothing; false: not yet. Never waits. */
+bool sl_executor_leave(struct sl_executor *executor);
 
 /* NULL is fine. Returns NULL. The dispatcher no longer knows it. */
 struct sl_executor *sl_executor_free(struct sl_executor *executor);

@@ -91,6 +91,15 @@ static bool waiting(struct sl_executor *executor)
         return false;
 }
 
+/* The thread that has made it ready. */
+static bool leave(struct sl_executor *executor)
+{
+        struct lane_executor *lane = lane_of(executor);
+
+        lane->running = lane->running && pthread_tryjoin_np(lane->thread, NULL) != 0;
+        return !lane->running;
+}
+
 static void stop(struct sl_executor *executor)
 {
         struct lane_executor *lane = lane_of(executor);
@@ -103,7 +112,8 @@ static void stop(struct sl_executor *executor)
         free(lane);
 }
 
-static const struct sl_executor_class class = {.name = "lane", .give = give, .poll = poll, .waiting = waiting, .stop = stop};
+static const struct sl_executor_class class = {
+        .name = "lane", .give = give, .poll = poll, .waiting = waiting, .leave = leave, .stop = stop};
 
 static int make_jobs(struct lane_executor *lane)
 {

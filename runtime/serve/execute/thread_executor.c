@@ -132,6 +132,21 @@ static int start(struct thread_executor *t)
         return r;
 }
 
+/* Another thread of the let is about to leave it, or to ring its bell: T2. */
+static bool is_held(struct thread_executor *t)
+{
+        return !sl_claim_is_free(&t->claim) || atomic_load_explicit(&t->tellers, memory_order_acquire);
+}
+
+/* What takes time to free is freed here, where nobody waits. */
+static void take_down(struct thread_executor *t)
+{
+        while (is_held(t))
+                sched_yield();
+        sl_prepared_free(&t->prepared);
+        t->team = sl_team_free(t->team);
+}
+
 static void *thread_main(void *argument)
 {
         struct thread_executor *t = argument;
@@ -141,6 +156,7 @@ static void *thread_main(void *argument)
         sl_bell_ring(t->options.starter, t->wait);
         if (r == 0)
                 sl_thread_loop(t);
+        take_down(t);
         return NULL;
 }
 
@@ -171,20 +187,34 @@ static bool waiting(struct sl_executor *executor)
         return sl_mailbox_waiting(thread_of(executor)->outbox);
 }
 
+static void quit(struct thread_executor *t)
+{
+        if (atomic_exchange_explicit(&t->quits, true, memory_order_seq_cst))
+                return;
+        sl_thread_ring(t, NULL);
+}
+
+static bool leave(struct sl_executor *executor)
+{
+        struct thread_executor *t = thread_of(executor);
+
+        if (t->running) {
+                quit(t);
+                t->running = pthread_tryjoin_np(t->thread, NULL) != 0;
+        }
+        return !t->running && !is_held(t);
+}
+
 static void stop(struct sl_executor *executor)
 {
         struct thread_executor *t = thread_of(executor);
 
         if (t->running) {
-                atomic_store_explicit(&t->quits, true, memory_order_seq_cst);
-                sl_thread_ring(t, NULL);
+                quit(t);
                 pthread_join(t->thread, NULL);
         }
-        /* Another thread of the let is about to leave it, or to ring its bell: T2. */
-        while (!sl_claim_is_free(&t->claim) || atomic_load_explicit(&t->tellers, memory_order_acquire))
+        while (is_held(t))
                 sched_yield();
-        sl_prepared_free(&t->prepared);
-        sl_team_free(t->team);
         sl_wait_free(t->wait);
         sl_mailbox_free(t->inbox);
         sl_mailbox_free(t->outbox);
@@ -192,7 +222,8 @@ static void stop(struct sl_executor *executor)
         free(t);
 }
 
-static const struct sl_executor_class class = {.name = "thread", .give = give, .poll = poll, .waiting = waiting, .stop = stop};
+static const struct sl_executor_class class = {
+        .name = "thread", .give = give, .poll = poll, .waiting = waiting, .leave = leave, .stop = stop};
 
 /* Slots; an answer to each piece. */
 static int make_boxes(struct thread_executor *t)

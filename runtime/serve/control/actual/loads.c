@@ -13,6 +13,7 @@
 #include "names.h"
 #include "news.h"
 #include "registry_state.h"
+#include "serving.h"
 #include "sizes.h"
 #include "tried_sizes.h"
 
@@ -253,6 +254,8 @@ void sl_loads_cancel(struct sl_registry *r, struct sl_served *served)
                 sl_wait_unwatch(r->options.wait, token_of(served));
         if (!is_over(served))
                 end_turn(r, served);
+        if (sl_load_has_workers(served->load))
+                sl_serving_end(r, sl_load_take(served->load));
         served->load = sl_load_free(served->load);
         served->load_is_plan = false;
 }

@@ -105,19 +105,58 @@ void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
         sl_ensemble_free(ensemble);
 }
 
-void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
+static void bury_model(struct sl_registry *r, struct sl_model *model)
 {
-        struct sl_model **link = &r->loaded;
-
-        while (*link != model)
-                link = &(*link)->next_loaded;
-        *link = model->next_loaded;
         for (struct sl_model *other = r->loaded; other; other = other->next_loaded)
                 if (other->crew && model->crew)
                         sl_crew_outlives(other->crew, model->crew);
         sl_stats_queue_remove(r->options.stats, model->shown);
         sl_model_free(model);
         r->gone++;
+}
+
+void sl_serving_gone(struct sl_registry *r, struct sl_model *model)
+{
+        struct sl_model **link = &r->loaded;
+
+        while (*link != model)
+                link = &(*link)->next_loaded;
+        *link = model->next_loaded;
+        sl_serving_end(r, model);
+}
+
+void sl_serving_end(struct sl_registry *r, struct sl_model *model)
+{
+        model->next_loaded = r->ending;
+        r->ending = model;
+        if (model->crew)
+                (void)sl_crew_leave(model->crew);
+}
+
+void sl_serving_bury(struct sl_registry *r)
+{
+        for (struct sl_model **link = &r->ending; *link;) {
+                struct sl_model *model = *link;
+
+                if (model->crew && !sl_crew_leave(model->crew)) {
+                        link = &model->next_loaded;
+                        continue;
+                }
+                *link = model->next_loaded;
+                bury_model(r, model);
+        }
+}
+
+void sl_serving_free(struct sl_registry *r)
+{
+        while (r->loaded)
+                sl_serving_gone(r, r->loaded);
+        while (r->ending) {
+                struct sl_model *model = r->ending;
+
+                r->ending = model->next_loaded;
+                bury_model(r, model);
+        }
 }
 
 void sl_serving_fail(struct sl_registry *r, struct sl_served *served, int status, const char *text)

@@ -45,4 +45,13 @@ void sl_serving_forget(struct sl_registry *registry, struct sl_served *served);
 
 /* An ensemble has come out of the dispatcher; a model has. */
 void sl_serving_retired(struct sl_registry *registry, struct sl_ensemble *ensemble);
-void sl_serving_unload(struct sl_registry *registry, struct sl_model *model);
+void sl_serving_gone(struct sl_registry *registry, struct sl_model *model);
+
+/* A model that nobody knows any more, and whose workers are to end: it is there until they have. */
+void sl_serving_end(struct sl_registry *registry, struct sl_model *model);
+
+/* Frees those whose workers have ended. */
+void sl_serving_bury(struct sl_registry *registry);
+
+/* Frees all that there are, which may wait for them. */
+void sl_serving_free(struct sl_registry *registry);

@@ -59,6 +59,7 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
 {
         struct sl_crew_worker worker = crew->workers[i];
 
+        crew->n_gone -= worker.gone;
         if (sl_process_executor_of(worker.executor))
                 sl_supervisor_unwatch(crew->options.supervisor, worker.executor);
         sl_executor_free(worker.executor);
@@ -69,6 +70,28 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
                 sl_bundle_trim(crew->options.model->bundle);
         else
                 sl_lets_return(worker.let);
+}
+
+bool sl_crew_bury(struct sl_crew *crew)
+{
+        for (uint32_t i = crew->n; i-- > 0 && crew->n_gone;)
+                if (crew->workers[i].gone && sl_executor_leave(crew->workers[i].executor))
+                        worker_free(crew, i);
+        return !crew->n_gone;
+}
+
+/* The dispatcher does not know it, or no longer. */
+static void let_go(struct sl_crew *crew, uint32_t i)
+{
+        struct sl_crew_worker *worker = &crew->workers[i];
+
+        worker->state = SL_CREW_LEAVING;
+        crew->n_gone += !worker->gone;
+        worker->gone = true;
+        if (worker->seat)
+                sl_seat_show(worker->seat, SL_STATS_WORKER_LEAVING);
+        if (sl_executor_leave(worker->executor))
+                worker_free(crew, i);
 }
 
 struct sl_crew *sl_crew_free(struct sl_crew *crew)
@@ -338,7 +361,7 @@ static void dismiss_surplus(struct sl_crew *crew)
                 if (!difference.surplus[i] || (is_elsewhere(&crew->workers[i]) && difference.n_missing))
                         continue;
                 if (crew->workers[i].state == SL_CREW_STARTING)
-                        worker_free(crew, i);
+                        let_go(crew, i);
                 else
                         begin_leaving(crew, &crew->workers[i]);
         }
@@ -354,8 +377,8 @@ static int hire(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint3
                         "%u workers more, beside %u that are there until those come: a model has at most %u", n, crew->n,
                         SL_WORKERS_MAX);
         r = sl_crew_start_some(crew, wishes, n, NULL, true, false, error);
-        while (r < 0 && crew->n > before)
-                worker_free(crew, crew->n - 1);
+        for (uint32_t i = crew->n; r < 0 && i-- > before;)
+                let_go(crew, i);
         return r;
 }
 
@@ -471,7 +494,7 @@ static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
         sl_error_fit(sl_process_executor_why(worker->executor), crew->why, sizeof(crew->why));
         worker->seat = NULL;
         if (worker->state == SL_CREW_STARTING)
-                worker_free(crew, i);
+                let_go(crew, i);
         else
                 begin_leaving(crew, worker);
         if (useful)
@@ -506,7 +529,7 @@ static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns
                 relieve_worker(crew, i, now_ns);
         else if (worker->state == SL_CREW_STARTING && state == SL_EXECUTOR_READY)
                 enlist_worker(crew, i);
-        else if (state >= 0 && crew->options.worker.hang_ms)
+        else if (state >= 0 && crew->options.worker.hang_ms && !worker->gone)
                 return sl_process_executor_look(worker->executor, sl_worker_options_hang_ns(&crew->options.worker), now_ns);
         return UINT64_MAX;
 }
@@ -598,7 +621,7 @@ static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *err
                 return 0;
         }
         int r = sl_crew_explain_failed_start(crew, i, state, error);
-        worker_free(crew, i);
+        let_go(crew, i);
         sl_crew_undo(crew);
         return r;
 }
@@ -629,7 +652,16 @@ void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor)
 {
         for (uint32_t i = 0; i < crew->n; i++)
                 if (crew->workers[i].executor == executor) {
-                        worker_free(crew, i);
+                        let_go(crew, i);
                         return;
                 }
+}
+
+bool sl_crew_leave(struct sl_crew *crew)
+{
+        bool all = true;
+
+        for (uint32_t i = 0; i < crew->n; i++)
+                all &= sl_executor_leave(crew->workers[i].executor);
+        return all;
 }

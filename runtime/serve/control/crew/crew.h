@@ -6,9 +6,9 @@
  *     (none) --sl_crew_start, sl_crew_resize--> STARTING --ready: sl_crew_enlist, ADD_WORKER--> SERVING
  *        ^                                         |                                               |
  *        +-----------------------------------------+ not needed, or cannot start                   | REMOVE_WORKER
- *        +-- sl_crew_gone: WORKER_GONE ------------------------------------------------------- LEAVING
+ *        +-- sl_crew_bury: its thread has ended ------------ (gone) <--sl_crew_gone: WORKER_GONE-- LEAVING
  *
- * Control thread only; none of these functions waits, but for workers that are freed while they start.
+ * Control thread only; none of these functions waits, but for workers that are freed while they start, and sl_crew_free().
  */
 #pragma once
 
@@ -82,6 +82,7 @@ struct sl_crew {
                 uint32_t strikes; /* processes that ended, one after another, before they had answered anything */
                 uint64_t due_ns;  /* no process starts before */
         } reliefs[SL_GPUS_MAX];   /* of each GPU, so that none waits for another; else the first counts */
+        uint32_t n_gone;          /* workers that are `gone` */
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
@@ -91,6 +92,7 @@ struct sl_crew {
                 struct sl_executor *executor;
                 struct sl_let *let;
                 struct sl_worker_stats *seat; /* NULL: vacant, for the one that follows */
+                bool gone;                    /* LEAVING: the dispatcher no longer knows it */
         } workers[SL_WORKERS_MAX];
 };
 
@@ -172,5 +174,11 @@ void sl_crew_undo(struct sl_crew *crew);
 /* Its processes, wherever they are; threads are left alone. */
 void sl_crew_kill(struct sl_crew *crew);
 
-/* WORKER_GONE. */
+/* WORKER_GONE: it ends (sl_crew_bury), and is there until it has. */
 void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor);
+
+/* Those that have ended are freed, of those that are gone. False: some have not. */
+bool sl_crew_bury(struct sl_crew *crew);
+
+/* The dispatcher no longer knows the model: all are to end. True: to free the crew waits for nobody. */
+bool sl_crew_leave(struct sl_crew *crew);

@@ -795,6 +795,11 @@ bool sl_load_compiled(const struct sl_load *load)
         return load->compiled;
 }
 
+bool sl_load_has_workers(const struct sl_load *load)
+{
+        return load->state == SL_LOAD_READY && load->model && load->model->crew;
+}
+
 struct sl_model *sl_load_take(struct sl_load *load)
 {
         return sl_take(load->model);

@@ -99,6 +99,9 @@ void sl_load_fail(struct sl_load *load, int status, const char *text);
 /* It had to be compiled: the cache has not had it. */
 bool sl_load_compiled(const struct sl_load *load);
 
+/* READY, with workers: to free it waits for those. */
+bool sl_load_has_workers(const struct sl_load *load);
+
 /* READY: the model, which is now the caller's. */
 struct sl_model *sl_load_take(struct sl_load *load);
 

@@ -159,10 +159,11 @@ int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_pla
         return 0;
 }
 
-/* What was compiled lies in memory; what is searched for may lie where a read never returns. */
+/* What was compiled lies in memory, behind an fd of the owner's; what is searched for may lie where a read never returns. A thread
+ * that has ended may wait long for a core to leave on: nobody waits for that. */
 static void leave_thread(struct sl_plan_fetch *fetch)
 {
-        if (fetch->options.plan_fd >= 0 || atomic_load_explicit(&fetch->ended, memory_order_acquire) /* E2 */)
+        if (fetch->options.plan_fd >= 0 && !atomic_load_explicit(&fetch->ended, memory_order_acquire) /* E2 */)
                 pthread_join(fetch->thread, NULL);
         else
                 pthread_detach(fetch->thread);

@@ -190,6 +190,8 @@ static void count_models(const struct sl_registry *r, struct sl_fleet *fleet)
                 fleet->models += model->seen.names > 0;
                 fleet->leaving += !model->seen.is_had;
         }
+        for (const struct sl_model *model = r->ending; model; model = model->next_loaded)
+                *(model->serial ? &fleet->leaving : &fleet->ending) += 1;
 }
 
 /* What others of the fleet are of is looked at with them. */

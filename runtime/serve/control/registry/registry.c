@@ -40,6 +40,7 @@
 #include <string.h>
 
 #define CORES_LOOK_NS (500 * SL_NS_PER_MS)
+#define ENDS_LOOK_NS  SL_NS_PER_MS /* at workers whose threads end: of that nobody hears */
 
 static int no_memory(struct sl_error *error)
 {
@@ -103,8 +104,18 @@ static void relieve_workers(struct sl_registry *r)
                 bool serves = model->crew && model->refs;
                 uint64_t due_ns = serves ? sl_crew_relieve(model->crew, now_ns) : UINT64_MAX;
 
+                if (model->crew)
+                        (void)sl_crew_bury(model->crew);
                 r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
         }
+}
+
+static bool has_ending(const struct sl_registry *r)
+{
+        for (const struct sl_model *model = r->loaded; model; model = model->next_loaded)
+                if (model->crew && model->crew->n_gone)
+                        return true;
+        return r->ending;
 }
 
 void sl_registry_kill_workers(struct sl_registry *r)
@@ -190,6 +201,7 @@ void sl_registry_advance(struct sl_registry *r)
 
         look_at_cores(r);
         relieve_workers(r);
+        sl_serving_bury(r);
         hear_staff(r);
         due_ns = sl_loads_hear(r);
         r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
@@ -205,6 +217,8 @@ void sl_registry_advance(struct sl_registry *r)
         sl_tasks_show(r->tasks);
         sl_answers_send(r);
         sl_names_let_sleep(r);
+        due_ns = has_ending(r) ? sl_clock_ns() + ENDS_LOOK_NS : UINT64_MAX;
+        r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
 }
 
 bool sl_registry_owns(uint64_t token)
@@ -262,7 +276,7 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 sl_registry_advance(r);
                 break;
         case SL_EVENT_MODEL_GONE:
-                sl_serving_unload(r, event->pointer);
+                sl_serving_gone(r, event->pointer);
                 break;
         case SL_EVENT_WORKER_GONE:
                 relieve_workers(r); /* which may not have heard yet that it has ended */
@@ -433,8 +447,7 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
                 sl_own_spec_free(served->want.spec);
                 sl_own_spec_free(served->spec);
         }
-        while (r->loaded)
-                sl_serving_unload(r, r->loaded);
+        sl_serving_free(r);
         sl_compilers_free(r->compilers);
         sl_autoscale_free(r->autoscale);
         sl_mitigation_free(r->mitigation);

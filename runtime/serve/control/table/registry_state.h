@@ -52,6 +52,7 @@ struct sl_registry {
         struct sl_autoscale *autoscale; /* NULL: it is off */
         struct sl_mitigation *mitigation;
         struct sl_model *loaded;        /* all models that have workers */
+        struct sl_model *ending;        /* models that nobody knows any more, of loads too, until their workers have ended */
         struct sl_draft *in_force;      /* what is applied, or about to be; NULL: nothing */
         struct sl_applied_group *group; /* that is under way; NULL: none */
         struct sl_answer *answers;      /* that are due (answers.c), the first of a list */
