@@ -6,6 +6,7 @@
 #include "builder.h"
 #include "gate.h"
 #include "inline_rule.h"
+#include "prepared.h"
 #include "service.h"
 #include "stats.h"
 #include "warm_up.h"
@@ -64,8 +65,8 @@ static void write_model(struct scene *s, uint32_t i, float number, int64_t width
 static void write_program(struct scene *s)
 {
         char text[512];
-        int n = snprintf(text, sizeof(text),
-                "#!/bin/sh\nwhile [ -e %s ]; do sleep 0.02; done\nexec %s \"$@\"\n", s->hold, COMPILE_CHILD);
+        int n = snprintf(
+                text, sizeof(text), "#!/bin/sh\nwhile [ -e %s ]; do sleep 0.02; done\nexec %s \"$@\"\n", s->hold, COMPILE_CHILD);
 
         write_file(s->program, text, (size_t)n, 0700);
         s->service.options.compile_program = s->program;
@@ -385,6 +386,46 @@ Test(on_request, what_stands_by_gives_way_to_the_next_file_as_often_as_it_change
         expect_answer(&s, a, 3);
         cr_expect_eq(starling_admin_unload(admin, "a", NULL), 0);
         cr_expect_eq(starling_admin_load(admin, "a", NULL), 0, "%s", s.service.log);
+        starling_close(admin);
+        end(&s);
+}
+
+void __wrap_sl_prepared_free(struct sl_prepared *prepared);
+void __real_sl_prepared_free(struct sl_prepared *prepared);
+
+static _Atomic bool workers_stay;      /* whoever ends waits until this is false */
+static _Atomic uint32_t workers_ended; /* that have come so far */
+
+void __wrap_sl_prepared_free(struct sl_prepared *prepared)
+{
+        atomic_fetch_add(&workers_ended, 1);
+        while (atomic_load(&workers_stay))
+                usleep(1000);
+        __real_sl_prepared_free(prepared);
+}
+
+/* Whoever asks the control thread for something else is answered meanwhile. */
+Test(on_request, nobody_waits_for_a_worker_that_cannot_end, .timeout = 60)
+{
+        struct starling_client *admin;
+        struct scene s;
+
+        begin(&s);
+        start(&s);
+        admin = service_connect(&s.service, STARLING_ROLE_ADMIN);
+        expect_answer(&s, open_model(&s, "a"), 0);
+        atomic_store(&workers_stay, true);
+        cr_expect_eq(starling_admin_unload(admin, "a", NULL), 0);
+        while (!atomic_load(&workers_ended))
+                usleep(1000);
+        expect_answer(&s, open_model(&s, "b"), 1);
+        cr_expect_eq(starling_admin_load(admin, "a", NULL), 0);
+        expect_answer(&s, open_model(&s, "a"), 0);
+        cr_expect_eq(count_workers(&s, "a"), 2, "the one that cannot end has its place");
+        atomic_store(&workers_stay, false);
+        for (int i = 0; i < 6000 && count_workers(&s, "a") > 1; i++)
+                usleep(10000);
+        cr_expect_eq(count_workers(&s, "a"), 1);
         starling_close(admin);
         end(&s);
 }
