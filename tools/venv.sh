@@ -13,10 +13,25 @@ lock() {
         flock 9
 }
 
+# get_pip VENV: an environment with the pip that Python brings along. `venv` alone installs it as well, and compiles all of it, which takes
+# eight times as long. Status 1: this Python brings none.
+get_pip() {
+        wheel=$(python3 - <<'EOF'
+import ensurepip, glob, os
+folders = getattr(ensurepip, "_WHEEL_PKG_DIR", None), os.path.join(os.path.dirname(ensurepip.__file__), "_bundled")
+print(*[wheel for folder in folders if folder for wheel in glob.glob(os.path.join(folder, "pip-*.whl"))][:1])
+EOF
+        )
+        [ -n "$wheel" ] && python3 -m venv --clear --without-pip "$1" &&
+                "$1/bin/python" -m zipfile -e "$wheel" "$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" &&
+                printf '#!/bin/sh\nexec "${0%%/*}/python" -I -m pip "$@"\n' >"$1/bin/pip" &&
+                chmod +x "$1/bin/pip"
+}
+
 pip=$build/pip-venv/bin/pip
 lock pip
 if [ ! -e "$build/pip-venv/complete" ]; then
-        python3 -m venv --clear "$build/pip-venv" >&2
+        get_pip "$build/pip-venv" >&2 || python3 -m venv --clear "$build/pip-venv" >&2
         touch "$build/pip-venv/complete"
 fi
 if [ "$1" = pip ]; then
