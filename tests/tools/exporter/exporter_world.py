@@ -88,14 +88,14 @@ class Exporter(Program):
 
 
 class Prometheus(Program):
-    """Scrapes an exporter twice a second."""
+    """Scrapes an exporter each second."""
 
     def __init__(self, programs, exporter):
         self.folder = tempfile.TemporaryDirectory(prefix="starling-prometheus-")
         config = os.path.join(self.folder.name, "prometheus.yml")
         with open(config, "w") as file:
             file.write(
-                "global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n"
+                "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
                 f'scrape_configs: [{{job_name: starling, static_configs: [{{targets: ["{exporter.address}"]}}]}}]\n'
             )
         super().__init__(
