@@ -19,7 +19,7 @@
 #define DEADLINE_NS 20000000ull
 #define ANSWERS     20u /* that each client must get */
 #define LOOK_US     2000u
-#define LIMIT_NS    45000000000ull
+#define LIMIT_NS    WORLD_PATIENCE_NS
 
 struct member {
         struct starling_client *client;
