@@ -25,6 +25,7 @@
 #define SL_TASK_REASON_BYTES  384u
 #define SL_VARIANT_NOWHERE    UINT32_MAX
 #define SL_VARIANT_SIZES      13u /* jobs of 1, 2, 4 ... 4,096 samples */
+#define SL_VARIANT_BATCHES    6u
 #define SL_VARIANT_WORK_ONE   256u
 #define SL_VARIANT_UNIT_NS    64u /* of times in a line */
 #define SL_VARIANT_WAIT_UNITS ((1u << 30) - 1)
@@ -36,7 +37,7 @@ enum sl_variant_state {
         SL_VARIANT_UNLOADED,  /* it is loaded on request, and has never been: only opening it loads it */
         SL_VARIANT_LOADING,
         SL_VARIANT_FAILED,  /* or it is being unloaded */
-        SL_VARIANT_DIFFERS, /* other inputs or outputs than the task's: it is left out */
+        SL_VARIANT_DIFFERS, /* other inputs or outputs than the task's, or not the file that was measured: it is left out */
 };
 
 /* One variant of a task. */
@@ -51,7 +52,8 @@ struct sl_variant_row {
         uint64_t memory_bytes; /* of its plan; 0: nothing is loaded */
         uint64_t load_ns;      /* what its last load took, or start where its plan is on standby; 0: not known */
         uint64_t service_ns;   /* of one sample, as its task says; counts until it is measured. 0: not known */
-        uint64_t reserved[7];
+        uint32_t batch_units[SL_VARIANT_BATCHES]; /* of 2, 4 ... 64 samples, likewise, in SL_VARIANT_UNIT_NS; 0: not known */
+        uint64_t reserved[4];
 };
 static_assert(sizeof(struct sl_variant_row) == 120, "");
 

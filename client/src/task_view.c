@@ -46,11 +46,24 @@ double sl_task_measured_cost(const struct sl_variant_line *line, uint64_t servic
         return (double)service * atomic_load_explicit(&line->work, memory_order_relaxed) / SL_VARIANT_WORK_ONE;
 }
 
+/* As its task says: of the next batch that is told by its share of that, else as the largest of those. */
+static uint64_t told_ns(const struct sl_variant_row *row, uint32_t samples)
+{
+        uint64_t ns = row->service_ns;
+        uint32_t batch = 1;
+
+        for (uint32_t i = 0; i < SL_VARIANT_BATCHES && batch < samples && row->batch_units[i]; i++) {
+                ns = (uint64_t)row->batch_units[i] * SL_VARIANT_UNIT_NS;
+                batch = 2u << i;
+        }
+        return (uint64_t)((double)ns * samples / batch + 0.5);
+}
+
 uint64_t sl_task_variant_ns(const struct sl_variant_line *line, const struct sl_variant_row *row, uint32_t samples)
 {
         uint64_t measured_ns = sl_task_service_ns(line, samples);
 
-        return measured_ns ? measured_ns : row->service_ns * samples;
+        return measured_ns ? measured_ns : told_ns(row, samples);
 }
 
 static uint32_t condition_of(const struct sl_variant_line *line)

@@ -576,6 +576,10 @@ static struct sl_task_spec task_spec(const struct sl_scanned *served)
                 .accuracies = task->accuracies,
                 .costs = task->costs,
                 .latencies_ms = task->latencies_ms,
+                .batches_ms = task->batches_ms,
+                .files = task->files,
+                .processor = task->processor,
+                .version = task->version,
                 .n = task->n,
                 .policy = task->policy};
 }

@@ -102,6 +102,45 @@ Test(query, one_that_is_interfered_with_is_passed_over_by_queries_with_a_latency
         world_leave(&s.world);
 }
 
+/* Nothing has been learned of "first": its task says 10 us for one sample, 15 us for two. */
+static void write_told(struct world *w)
+{
+        struct sl_task_head task = {.name = 1, .n = 1, .has_costs = 1, .signature = signature()};
+        struct sl_variant_row row = {.state = SL_VARIANT_SERVES,
+                .index = FAKE_FIRST,
+                .samples_max = 1024,
+                .accuracy = 0.9,
+                .cost = 1,
+                .name = 3,
+                .service_ns = 10000,
+                .batch_units = {15000 / SL_VARIANT_UNIT_NS + 1}};
+        char texts[] = "\0t\0first";
+
+        sl_task_page_write(fake_runtime_tasks(w->runtime),
+                &(struct sl_task_content){
+                        .tasks = &task, .rows = &row, .texts = texts, .n_tasks = 1, .n_rows = 1, .texts_bytes = sizeof(texts)});
+        for (uint32_t i = 0; i < SL_VARIANT_SIZES; i++)
+                atomic_store(&fake_runtime_tasks(w->runtime)->lines[FAKE_FIRST].jobs[i], 0);
+}
+
+Test(query, what_a_task_says_of_batches_counts_until_they_have_been_measured)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s); /* requests of two samples */
+        write_told(&s.world);
+        open_query(&s, (struct starling_query){.accuracy = 0.5, .latency_ns = 17000});
+        expect_answer(&s, "first", 1);
+        open_query(&s, (struct starling_query){.accuracy = 0.5, .latency_ns = 13000});
+        cr_expect_eq(starling_infer(s.world.queue, &s.echo.request, &done), -EDOM);
+        cr_expect(strstr(starling_queue_error(s.world.queue), "takes 15.0 us"), "%s", starling_queue_error(s.world.queue));
+        write_line(&s.world, FAKE_FIRST, sl_variant_word(false, 0)); /* 20 us, as was measured */
+        open_query(&s, (struct starling_query){.accuracy = 0.5, .latency_ns = 17000});
+        cr_expect_eq(starling_infer(s.world.queue, &s.echo.request, &done), -EDOM);
+        world_leave(&s.world);
+}
+
 Test(query, what_the_dispatcher_has_withdrawn_or_filled_is_not_chosen)
 {
         struct scene s;

@@ -543,7 +543,33 @@ Test(config, a_task_has_variants_with_accuracies_and_costs)
         path = folder_write(&folder, "config.yaml", "task:\n  variants: [a]\n  accuracy: [1]\n");
         cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
         cr_expect_null(config.task->costs);
+        cr_expect_null(config.task->batches_ms);
+        cr_expect_null(config.task->files);
+        cr_expect_null(config.task->processor);
+        cr_expect_null(config.task->version);
         cr_expect_eq(config.task->policy, SL_CHOICE_starling);
+        sl_model_config_deinit(&config);
+}
+
+Test(config, a_task_has_what_was_measured_of_its_variants)
+{
+        struct sl_model_config base = defaults(), config;
+        const char *path = folder_write(&folder, "config.yaml",
+                "task:\n  variants: [a, b]\n  accuracy: [0.5, 1]\n  latency_ms: [0.5, 2]\n  batches_ms: ['0.5 0.75 1 2 3 4 5', "
+                "'2']\n"
+                "  files: [0123456789abcdef0123456789abcdef, '']\n  processor: 'some, family 1'\n  version: 1.2.3\n");
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        for (uint32_t i = 0; i < 7; i++)
+                cr_expect_float_eq(config.task->batches_ms[i], ((const double[]){0.5, 0.75, 1, 2, 3, 4, 5})[i], 0);
+        cr_expect_float_eq(config.task->batches_ms[7], 2, 0);
+        cr_expect_float_eq(config.task->batches_ms[8], 0, 0);
+        cr_expect_float_eq(config.task->latencies_ms[1], 2, 0);
+        cr_expect_str_eq(config.task->files[0], "0123456789abcdef0123456789abcdef");
+        cr_expect_str_eq(config.task->files[1], "");
+        cr_expect_str_eq(config.task->processor, "some, family 1");
+        cr_expect_str_eq(config.task->version, "1.2.3");
+        cr_expect_str_eq(config.task->variants[1], "b");
         sl_model_config_deinit(&config);
 }
 
@@ -602,6 +628,12 @@ static struct bad bad_models[] = {
         {"task:\n  variants: [../a]\n  accuracy: [1]\n", ":2:", "task.variants", "../a"},
         {"task:\n  variants: [a]\n  accuracy: [1]\n  cost: [-1]\n", ":4:", "task.cost", "-1"},
         {"task:\n  variants: [a]\n  accuracy: [1]\n  cost: [1, 2]\n", ":4:", "task.cost", "2 values for 1 variants"},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  batches_ms: ['1', '2']\n", ":4:", "task.batches_ms",
+                "2 values for 1 variants"},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  batches_ms: ['1 x']\n", ":4:", "task.batches_ms", "\"x\""},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  batches_ms: ['1 2 3 4 5 6 7 8']\n", ":4:", "task.batches_ms", "more than 7"},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  files: ['12ab']\n", ":4:", "task.files", "\"12ab\""},
+        {"task:\n  variants: [a]\n  accuracy: [1]\n  files: ['12', '']\n", ":4:", "task.files", "2 values for 1 variants"},
         {"task:\n  variants: [a]\n  accuracy: [1]\n  choice: best\n", ":4:", "task.choice", "\"best\""},
         {"task:\n  variants: [a]\n  accuracy: [1]\nensemble:\n  members: [a]\n", ":1:", "task", "stands by itself"},
         {"batching: greedy\n", ":1:", "batching", "\"greedy\""},

@@ -3,10 +3,15 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/processor.h"
 #include "file_hash.h"
+#include "lower_options.h"
+#include "model_digest.h"
+#include "stop.h"
 #include "whole_file.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +21,7 @@
 
 #define CONFIG       "config.yaml"
 #define CONFIG_BYTES (1u << 20)
+#define BATCH_MAX    64u
 #define STAMP_LINE   "# starling register, stamp "
 
 static int join(char ret_path[PATH_MAX], struct sl_error *error, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -179,8 +185,62 @@ static double cost_of(const struct registered *candidate)
         return point ? point->latency_ns / 1e3 : 0;
 }
 
-/* A row of the list @key; @figure 0 the names, 1 the accuracy, 2 the cost. */
-static void put_list(struct text *text, const struct registration *registration, const char *key, int figure)
+static void put_name(struct text *text, const struct registration *registration, const struct registered *candidate)
+{
+        (void)registration;
+        put(text, "\"%s\"", candidate->name);
+}
+
+static void put_accuracy(struct text *text, const struct registration *registration, const struct registered *candidate)
+{
+        (void)registration;
+        put(text, "%.6g", candidate->accuracy);
+}
+
+static void put_cost(struct text *text, const struct registration *registration, const struct registered *candidate)
+{
+        (void)registration;
+        put(text, "%.6g", cost_of(candidate));
+}
+
+static void put_latency(struct text *text, const struct registration *registration, const struct registered *candidate)
+{
+        (void)registration;
+        put(text, "%.6g", cost_of(candidate) / 1e3);
+}
+
+/* Of batches of 1, 2, 4 ... on one core, as far as they were measured without a gap. */
+static void put_batches(struct text *text, const struct registration *registration, const struct registered *candidate)
+{
+        const struct registered_point *point;
+
+        (void)registration;
+        put(text, "\"");
+        for (uint32_t batch = 1; batch <= BATCH_MAX && (point = registered_point_of(candidate, batch, 1)); batch *= 2)
+                put(text, "%s%.6g", batch > 1 ? " " : "", point->latency_ns / 1e6);
+        put(text, "\"");
+}
+
+/* As the runtime finds it when it loads the file; "" where that cannot be read. */
+static void put_digest(struct text *text, const struct registration *registration, const struct registered *candidate)
+{
+        const struct sl_stop stop = {.verdict = NULL};
+        struct sl_lower_options lowering;
+        struct sl_model_content content;
+        char path[PATH_MAX];
+
+        sl_lower_options_init(&lowering);
+        if (join(path, NULL, "%s/%s/1/model.onnx", registration->repository, candidate->name) == 0 &&
+                sl_model_digest(path, lowering.model_bytes_max, &stop, &content) == 0)
+                put(text, "\"%016" PRIx64 "%016" PRIx64 "\"", content.digest.high, content.digest.low);
+        else
+                put(text, "\"\"");
+}
+
+typedef void (*put_fn)(struct text *text, const struct registration *registration, const struct registered *candidate);
+
+/* A row of the list @key. */
+static void put_list(struct text *text, const struct registration *registration, const char *key, put_fn put_one)
 {
         const char *between = "";
 
@@ -192,10 +252,7 @@ static void put_list(struct text *text, const struct registration *registration,
                         continue;
                 put(text, "%s", between);
                 between = ", ";
-                if (figure == 0)
-                        put(text, "\"%s\"", candidate->name);
-                else
-                        put(text, "%.6g", figure == 1 ? candidate->accuracy : cost_of(candidate));
+                put_one(text, registration, candidate);
         }
         put(text, "]\n");
 }
@@ -210,6 +267,8 @@ static bool all_have_costs(const struct registration *registration)
 
 static void print_config(const struct registration *registration, struct text *text)
 {
+        char processor[SL_PROCESSOR_BYTES];
+
         put(text, "# %s on samples %llu to %llu of %s; cost: microseconds of a core for one sample.\n",
                 registration->labels_hash[0] ? "accuracy: share of right classes"
                                              : "accuracy: share of samples with the class of the reference",
@@ -223,10 +282,16 @@ static void print_config(const struct registration *registration, struct text *t
                                 candidate->origin);
         }
         put(text, "task:\n");
-        put_list(text, registration, "variants", 0);
-        put_list(text, registration, "accuracy", 1);
-        if (all_have_costs(registration))
-                put_list(text, registration, "cost", 2);
+        put_list(text, registration, "variants", put_name);
+        put_list(text, registration, "accuracy", put_accuracy);
+        put_list(text, registration, "files", put_digest);
+        if (!all_have_costs(registration))
+                return;
+        sl_processor_name(processor);
+        put_list(text, registration, "cost", put_cost);
+        put_list(text, registration, "latency_ms", put_latency);
+        put_list(text, registration, "batches_ms", put_batches);
+        put(text, "  processor: \"%s\"\n  version: \"" STARLING_VERSION "\"\n", processor);
 }
 
 static int write_text(int fd, void *context)

@@ -256,6 +256,7 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
                 return no_digest(model_path, r, lowering->model_bytes_max, error);
         all = mix(mix_backend(cache->host, sl_backend_find(sl_lower_options_backend(lowering))), &compiler, sizeof(compiler));
         all = mix(all, &model, sizeof(model));
+        key.content = model;
         key.digest = mix_options(all, lowering, SL_LOWER_OPTION_COUNT);
         name_of(key.digest, "plan", key.name);
         name_of(mix_options(all, lowering, SL_LOWER_OPTION_shapes), "base", key.family);

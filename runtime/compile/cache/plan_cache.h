@@ -48,6 +48,7 @@ struct sl_plan_cache_key {
         char family[SL_PLAN_CACHE_NAME_BYTES];
         struct sl_digest digest;   /* the name's */
         struct sl_digest identity; /* of the model when the key was made */
+        struct sl_digest content;  /* of it then */
         bool folder;
         bool asked; /* the caller's: a request of this user wanted the plan, which counts as its when it is stored */
         uint32_t uid;

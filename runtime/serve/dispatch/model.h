@@ -37,6 +37,7 @@ struct sl_model {
         uint64_t inliner_bytes;
         struct sl_crew *crew;         /* its workers as control sees them; NULL: it has none, as its dimensions are open */
         uint32_t refs;                /* ensembles; control thread */
+        uint64_t content[2];          /* low and high of the digest of its file's content; 0, 0: not known. Control thread */
         uint64_t serial;              /* of no other model of this runtime; control thread */
         uint64_t begun;               /* number of the last want when its load began; control thread */
         bool reruns;                  /* what a process has died with is run again, once */

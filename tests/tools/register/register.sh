@@ -89,6 +89,15 @@ run "${models[@]}" --task told --validation "$digits/test-images.f32" --publishe
         --into "$folder/told"
 [[ $code -eq 0 && $(<"$folder/out") == *"mlp-fp32 "*" 0.5000 ("*derived*"lenet-fp32 "*agreement*"mlp-f16 "*derived* ]] || wrong "published: $code, $said"
 
+# What the runtime needs stands in the task: latencies of one sample and of batches, of which files, where and by what.
+run "${models[@]}" --task read "${data[@]}" "${quick[@]}" --batches 1,2
+[[ $code -eq 0 ]] || wrong "batches of two: $code, $said"
+config=$(<"$repository/read/config.yaml")
+for pattern in '  latency_ms: \[[0-9.e-]+, [0-9.e-]+\]' '  batches_ms: \["[0-9.e-]+ [0-9.e-]+", "[0-9.e-]+ [0-9.e-]+"\]' \
+        '  files: \["[0-9a-f]{32}", "[0-9a-f]{32}"\]' '  processor: "[^"]+"' '  version: "[^"]+"'; do
+        [[ $config =~ $pattern ]] || wrong "no $pattern in config.yaml: $config"
+done
+
 # Served at once.
 run "${models[@]}" --task read "${data[@]}" "${quick[@]}"
 [[ $code -eq 0 && $said == *"mlp-fp32: "*"known already"* ]] || wrong "registering again: $code, $said"
@@ -100,5 +109,19 @@ said=$("$ask" "$STARLING_SOCKET_DIR/$name.sock" read 0.98 "$digits/test-images.f
 [[ $said == "lenet-fp32 0.984444 0.984444" ]] || wrong "a query for 0.98: $said"
 said=$("$ask" "$STARLING_SOCKET_DIR/$name.sock" read 0.99 "$digits/test-images.f32" "$digits/test-labels.u8" 2>&1) && wrong "a query for 0.99: $said"
 [[ $said == *'accuracy of at least 0.99'* ]] || wrong "a query for 0.99: $said"
+grep -q 'event=task-measured-elsewhere\|event=variant-stale' "$folder/said" && wrong "of what was just measured: $(<"$folder/said")"
+
+# Another file in the place of one that was measured, and figures of another processor.
+rm "$repository/lenet-fp32/1/model.onnx"
+cp "$digits/models/mlp/1/model.onnx" "$repository/lenet-fp32/1/model.onnx"
+"$starling" reload --name "$name" lenet-fp32 2>/dev/null || true
+said=$("$ask" "$STARLING_SOCKET_DIR/$name.sock" read 0.98 "$digits/test-images.f32" "$digits/test-labels.u8" 2>&1) && wrong "a stale variant answers: $said"
+said=$("$starling" tasks --name "$name" read 2>&1) || wrong "tasks: $said"
+[[ $said == *'its model file has changed since it was measured for task "read"'* ]] || wrong "no reason: $said"
 stop
+grep -q 'event=variant-stale.*lenet-fp32' "$folder/said" || wrong "the log does not say it: $(<"$folder/said")"
+sed -i 's/^  processor: .*/  processor: "another one"/' "$repository/read/config.yaml"
+start
+stop
+grep -q 'event=task-measured-elsewhere task=read .*another one' "$folder/said" || wrong "another processor: $(<"$folder/said")"
 exit $status

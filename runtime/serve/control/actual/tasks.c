@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/processor.h"
 #include "catalogue.h"
 #include "ensemble.h"
 #include "model.h"
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,23 +96,54 @@ static void report(const struct sl_tasks *tasks, const char *event, const char *
 
 /* ---- what the repository lists ---- */
 
-/* Copies of its strings are in the same block, behind the arrays. */
-static int own(const struct sl_task_spec *from, struct own_task *ret_task)
+static const char *file_of(const struct sl_task_spec *spec, uint32_t i)
 {
-        size_t bytes = from->n * (3 * sizeof(double) + sizeof(char *) + sizeof(bool)) + strlen(from->name) + 1;
-        double *accuracies, *costs, *latencies_ms;
-        const char **variants;
+        return spec->files ? spec->files[i] : "";
+}
+
+/* What was measured by another processor or version says nothing here: then jobs show what they take. */
+static bool is_from_elsewhere(const struct sl_task_spec *spec, char ret_cause[SL_TASK_REASON_BYTES])
+{
+        char here[SL_PROCESSOR_BYTES];
+
+        if (!spec->latencies_ms && !spec->batches_ms)
+                return false;
+        if (spec->version && strcmp(spec->version, STARLING_VERSION) != 0) {
+                snprintf(ret_cause, SL_TASK_REASON_BYTES,
+                        "its latencies were measured by version %.64s, this is " STARLING_VERSION ": they do not count",
+                        spec->version);
+                return true;
+        }
+        if (!spec->processor)
+                return false;
+        sl_processor_name(here);
+        if (strcmp(spec->processor, here) == 0)
+                return false;
+        snprintf(ret_cause, SL_TASK_REASON_BYTES, "its latencies were measured on %.120s, this is %s: they do not count",
+                spec->processor, here);
+        return true;
+}
+
+/* Copies of its strings are in the same block, behind the arrays. */
+static int own(const struct sl_task_spec *from, bool has_latencies, struct own_task *ret_task)
+{
+        size_t bytes =
+                from->n * ((3 + SL_TASK_BATCHES) * sizeof(double) + 2 * sizeof(char *) + sizeof(bool)) + strlen(from->name) + 1;
+        double *accuracies, *costs, *latencies_ms, *batches_ms;
+        const char **variants, **files;
         char *text;
 
         for (uint32_t i = 0; i < from->n; i++)
-                bytes += strlen(from->variants[i]) + 1;
+                bytes += strlen(from->variants[i]) + strlen(file_of(from, i)) + 2;
         accuracies = calloc(1, bytes);
         if (!accuracies)
                 return -ENOMEM;
         costs = accuracies + from->n;
         latencies_ms = costs + from->n;
-        variants = (const char **)(latencies_ms + from->n);
-        ret_task->differed = (bool *)(variants + from->n);
+        batches_ms = latencies_ms + from->n;
+        variants = (const char **)(batches_ms + from->n * SL_TASK_BATCHES);
+        files = variants + from->n;
+        ret_task->differed = (bool *)(files + from->n);
         text = (char *)(ret_task->differed + from->n);
         ret_task->block = accuracies;
         ret_task->spec = *from;
@@ -118,14 +151,21 @@ static int own(const struct sl_task_spec *from, struct own_task *ret_task)
         for (uint32_t i = 0; i < from->n; i++) {
                 text += strlen(text) + 1;
                 variants[i] = strcpy(text, from->variants[i]);
+                text += strlen(text) + 1;
+                files[i] = strcpy(text, file_of(from, i));
                 accuracies[i] = from->accuracies[i];
                 costs[i] = from->costs ? from->costs[i] : 0;
-                latencies_ms[i] = from->latencies_ms ? from->latencies_ms[i] : 0;
+                latencies_ms[i] = from->latencies_ms && has_latencies ? from->latencies_ms[i] : 0;
         }
+        if (from->batches_ms && has_latencies)
+                memcpy(batches_ms, from->batches_ms, from->n * SL_TASK_BATCHES * sizeof(*batches_ms));
         ret_task->spec.variants = variants;
         ret_task->spec.accuracies = accuracies;
         ret_task->spec.costs = from->costs ? costs : NULL;
         ret_task->spec.latencies_ms = latencies_ms;
+        ret_task->spec.batches_ms = batches_ms;
+        ret_task->spec.files = files;
+        ret_task->spec.processor = ret_task->spec.version = NULL;
         return 0;
 }
 
@@ -142,7 +182,9 @@ static size_t room_of(const struct sl_task_spec *spec)
 void sl_tasks_follow(struct sl_tasks *tasks)
 {
         const struct sl_runtime_options *options = tasks->registry->options.runtime;
+        char cause[SL_TASK_REASON_BYTES];
         uint32_t n = 0, rows = 0;
+        bool elsewhere;
         size_t texts = 1;
         const struct sl_task_spec *specs = options->tasks ? options->tasks(options->context, &n) : NULL;
         struct sl_error error;
@@ -159,7 +201,10 @@ void sl_tasks_follow(struct sl_tasks *tasks)
                         report(tasks, "task-left-out", specs[i].name, NULL, error.text);
                         continue;
                 }
-                if (!tasks->tasks || own(&specs[i], &tasks->tasks[tasks->n]) < 0) {
+                elsewhere = is_from_elsewhere(&specs[i], cause);
+                if (elsewhere)
+                        report(tasks, "task-measured-elsewhere", specs[i].name, NULL, cause);
+                if (!tasks->tasks || own(&specs[i], !elsewhere, &tasks->tasks[tasks->n]) < 0) {
                         report(tasks, "task-left-out", specs[i].name, NULL, "out of memory");
                         continue;
                 }
@@ -223,6 +268,13 @@ static void look_at(struct sl_tasks *tasks, const char *name, struct variant *va
         snprintf(variant->reason, sizeof(variant->reason), "%.*s", (int)sizeof(variant->reason) - 1, variant->model.reason);
 }
 
+static uint32_t units_of(double ms)
+{
+        double units = ms * SL_NS_PER_MS / SL_VARIANT_UNIT_NS;
+
+        return units < UINT32_MAX ? (uint32_t)ceil(units) : UINT32_MAX;
+}
+
 static void fill_row(const struct sl_task_spec *spec, uint32_t i, struct variant *variant, struct sl_variant_row *row)
 {
         *row = (struct sl_variant_row){.state = SL_VARIANT_ABSENT,
@@ -230,6 +282,8 @@ static void fill_row(const struct sl_task_spec *spec, uint32_t i, struct variant
                 .accuracy = spec->accuracies[i],
                 .cost = spec->costs ? spec->costs[i] : 0,
                 .service_ns = (uint64_t)(spec->latencies_ms[i] * SL_NS_PER_MS)};
+        for (uint32_t k = 0; k < SL_VARIANT_BATCHES; k++)
+                row->batch_units[k] = units_of(spec->batches_ms[i * SL_TASK_BATCHES + k + 1]);
         if (!variant->served) {
                 snprintf(variant->reason, sizeof(variant->reason), "the repository has no such model");
                 return;
@@ -287,6 +341,24 @@ static void explain(const struct variant *reference, const char *name, struct va
         }
 }
 
+/* The file that was loaded is not the one whose accuracy the task says. */
+static bool is_stale(const struct sl_task_spec *spec, uint32_t i, struct variant *variant)
+{
+        const struct sl_model *model = variant->served ? variant->served->model : NULL;
+        char digest[SL_TASK_DIGEST_DIGITS + 1];
+
+        if (!spec->files[i][0] || !model || !(model->content[0] | model->content[1]))
+                return false;
+        snprintf(digest, sizeof(digest), "%016" PRIx64 "%016" PRIx64, model->content[1], model->content[0]);
+        if (strcmp(digest, spec->files[i]) == 0)
+                return false;
+        snprintf(variant->reason, sizeof(variant->reason),
+                "its model file has changed since it was measured for task \"%.128s\": %.8s then, %.8s now; `starling register` "
+                "measures it again",
+                spec->name, spec->files[i], digest);
+        return true;
+}
+
 /* ---- the page ---- */
 
 /* Of texts that do not fit the reasons are left out: names have their room (sl_tasks_follow()). */
@@ -314,21 +386,27 @@ static void add_variant(struct sl_tasks *tasks, struct own_task *own_task, uint3
         struct sl_variant_row *row = &content->rows[content->n_rows++];
         const char *name = own_task->spec.variants[i];
         struct variant variant;
-        bool differs;
+        bool differs, stale;
 
         look_at(tasks, name, &variant);
         fill_row(&own_task->spec, i, &variant, row);
-        differs = variant.n_ports && task->signature && signature_of(&variant) != task->signature;
+        stale = is_stale(&own_task->spec, i, &variant);
+        differs = !stale && variant.n_ports && task->signature && signature_of(&variant) != task->signature;
+        if (stale) {
+                row->state = SL_VARIANT_DIFFERS;
+                if (!own_task->differed[i])
+                        report(tasks, "variant-stale", own_task->spec.name, name, variant.reason);
+        }
         if (differs) {
                 row->state = SL_VARIANT_DIFFERS;
                 explain(reference, own_task->spec.variants[task->reference], &variant);
                 if (!own_task->differed[i])
                         report(tasks, "variant-differs", own_task->spec.name, name, variant.reason);
         }
-        own_task->differed[i] = differs;
+        own_task->differed[i] = differs || stale;
         row->name = add_text(content, name, SL_TASK_TEXTS_BYTES);
         row->reason = add_text(content, variant.reason, SL_TASK_TEXTS_BYTES / 2);
-        if (variant.n_ports && !task->signature) {
+        if (variant.n_ports && !task->signature && !stale) {
                 task->signature = signature_of(&variant);
                 task->reference = i;
                 *reference = variant;

@@ -157,6 +157,8 @@ static void end_search(struct sl_load *load)
         load->model->plan = found.plan;
         load->keyed = found.keyed;
         load->key = found.key;
+        load->model->content[0] = found.keyed ? found.key.content.low : 0;
+        load->model->content[1] = found.keyed ? found.key.content.high : 0;
         if (found.keyed)
                 load->file = (struct sl_model_identity){.digest = found.key.identity, .known = true, .folder = found.key.folder};
         else
