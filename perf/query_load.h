@@ -16,6 +16,7 @@
 
 #include "choice.h"
 #include "histogram.h"
+#include "starling.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -63,7 +64,7 @@ struct sl_query_result {
         struct sl_query_counts wishes[SL_QUERY_WISHES_MAX], steps[SL_QUERY_STEPS_MAX];
         uint64_t answered_by[SL_QUERY_VARIANTS_MAX];
         double computed_s; /* of all workers of the runtime, and of its dispatcher where that computes */
-        char first_error[256];
+        char first_error[STARLING_TEXT_BYTES];
 };
 
 /* A variant, as the task had it at the start. */
