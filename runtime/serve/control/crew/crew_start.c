@@ -359,8 +359,8 @@ static int start_executor(
 static int start_worker(struct sl_crew *crew, struct start *start, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
-        struct sl_crew_worker *worker = &crew->workers[crew->n];
         struct sl_batch_limit limit = sl_crew_limit_of(crew, start->wish.batch_size);
+        struct sl_executor *executor;
         int r = find_place(crew, start, error);
 
         if (r < 0)
@@ -368,21 +368,21 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         crew->seats.batch_max = limit.batch_max;
         start->stats = sl_seats_take(&crew->seats, start->let, -1);
         note_memory(options, &limit, start->stats);
-        r = start_executor(crew, start, &worker->executor, error);
+        r = start_executor(crew, start, &executor, error);
         if (r < 0) {
                 sl_seats_leave(&crew->seats, start->stats);
                 leave_place(crew, start);
                 return r;
         }
         if (options->own_process)
-                sl_seat_started(start->stats, (uint32_t)sl_process_executor_pid(worker->executor));
-        worker->executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
-        worker->state = SL_CREW_STARTING;
-        worker->let = start->let;
-        worker->wish = start->wish;
-        worker->bytes = bytes_of(crew, &start->wish, 1);
-        worker->seat = start->stats;
-        crew->n++;
+                sl_seat_started(start->stats, (uint32_t)sl_process_executor_pid(executor));
+        executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
+        crew->workers[crew->n++] = (struct sl_crew_worker){.state = SL_CREW_STARTING,
+                .let = start->let,
+                .wish = start->wish,
+                .bytes = bytes_of(crew, &start->wish, 1),
+                .seat = start->stats,
+                .executor = executor};
         return 0;
 }
 
