@@ -133,7 +133,7 @@ static void compute_in_bfloat16(uint32_t threads, float ret_outputs[MODELS][SIZE
                         infer_some(queue, model, &digits, samples[size], ret_outputs[i][size]);
                 digits_free(&digits);
         }
-        SERVICE_AWAIT(&service, count_members() == (threads > 1 ? MODELS * (count_cores() - 1) : 0));
+        SERVICE_AWAIT(&service, count_members() == (threads == 1 ? 0 : MODELS * (count_cores() - 1)));
         starling_close(client);
         service_stop(&service);
 }
@@ -169,7 +169,7 @@ Test(teams, come_and_go_with_a_reload, .timeout = 60)
                 for (uint32_t i = 0; i < MODELS; i++)
                         cr_assert_eq(starling_admin_reload(admin, service.specs[i].name, &error), 0, "%s", error.text);
                 check_models(&service);
-                SERVICE_AWAIT(&service, count_members() == (threads > 1 ? MODELS * (count_cores() - 1) : 0));
+                SERVICE_AWAIT(&service, count_members() == (threads == 1 ? 0 : MODELS * (count_cores() - 1)));
         }
         starling_close(admin);
         service_stop(&service);
