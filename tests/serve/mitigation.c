@@ -7,6 +7,7 @@
 #include "conditions.h"
 #include "executor.h"
 #include "let.h"
+#include "model.h"
 #include "service.h"
 #include "stats.h"
 
@@ -39,7 +40,7 @@ static int core_of(const struct sl_executor *worker)
 void __wrap_sl_conditions_learn(struct sl_dispatcher *dispatcher, struct sl_model *model, struct sl_executor *worker,
         const struct sl_prediction *prediction)
 {
-        bool is_mlp = worker->stats && strcmp(worker->stats->model, "mlp") == 0;
+        bool is_mlp = strcmp(model->name, "mlp") == 0;
         int core = is_mlp ? core_of(worker) : NOWHERE;
         struct sl_prediction said = *prediction;
 

@@ -5,7 +5,6 @@
  */
 #include "builder.h"
 #include "gate.h"
-#include "inline_rule.h"
 #include "prepared.h"
 #include "service.h"
 #include "stats.h"
@@ -251,18 +250,17 @@ Test(on_request, a_plan_on_standby_is_there_before_anybody_asks_and_stays_when_n
         end(&s);
 }
 
-int __wrap_sl_warm_up_first(struct sl_warm_up *warm_up, uint64_t limit_ns);
-int __real_sl_warm_up_first(struct sl_warm_up *warm_up, uint64_t limit_ns);
+int __wrap_sl_warm_up_first(struct sl_warm_up *warm_up);
+int __real_sl_warm_up_first(struct sl_warm_up *warm_up);
 
 static _Atomic uint32_t first_samples; /* that workers have run before they were ready */
-static _Atomic uint64_t first_takes_ns, first_limit_ns;
+static _Atomic uint64_t first_takes_ns;
 
-int __wrap_sl_warm_up_first(struct sl_warm_up *warm_up, uint64_t limit_ns)
+int __wrap_sl_warm_up_first(struct sl_warm_up *warm_up)
 {
-        int r = __real_sl_warm_up_first(warm_up, limit_ns);
+        int r = __real_sl_warm_up_first(warm_up);
 
         atomic_fetch_add(&first_samples, 1);
-        atomic_store(&first_limit_ns, limit_ns);
         if (atomic_load(&first_takes_ns))
                 warm_up->first_ns = atomic_load(&first_takes_ns);
         return r;
@@ -276,51 +274,16 @@ Test(on_request, what_has_run_before_runs_no_sample_when_it_is_woken, .timeout =
 
         atomic_store(&first_takes_ns, 1000000000);
         begin(&s);
+        s.service.specs[0].standby = true;
         s.service.specs[0].idle_standby_ns = 50000000;
         start(&s);
+        expect_standby(&s, "a");
         a = open_model(&s, "a");
         for (int i = 0; i < 3; i++) {
                 expect_answer(&s, a, 0);
                 expect_standby(&s, "a");
                 cr_expect_eq(atomic_load(&first_samples), 1);
         }
-        end(&s);
-}
-
-Test(on_request, what_never_ran_runs_no_sample_when_it_is_woken, .timeout = 60)
-{
-        struct starling_model *a;
-        struct scene s;
-
-        begin(&s);
-        s.service.specs[0].standby = true;
-        s.service.specs[0].idle_standby_ns = 50000000;
-        start(&s);
-        expect_standby(&s, "a");
-        a = open_model(&s, "a");
-        for (int i = 0; i < 3; i++) {
-                expect_answer(&s, a, 0);
-                expect_standby(&s, "a");
-                cr_expect_eq(atomic_load(&first_samples), 0);
-        }
-        end(&s);
-}
-
-/* What takes longer than a hundred times that is nothing for the dispatcher. */
-Test(on_request, what_never_ran_is_timed_no_longer_than_for_inline, .timeout = 60)
-{
-        struct starling_model *a;
-        struct scene s;
-
-        begin(&s);
-        s.service.options.inline_ns = 20000;
-        s.service.specs[0].standby = true;
-        start(&s);
-        expect_standby(&s, "a");
-        a = open_model(&s, "a");
-        expect_answer(&s, a, 0);
-        cr_expect_eq(atomic_load(&first_samples), 1);
-        cr_expect_leq(atomic_load(&first_limit_ns), 100 * SL_INLINE_PASS_NS);
         end(&s);
 }
 

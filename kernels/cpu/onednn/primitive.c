@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -763,12 +764,19 @@ int sl_primitive_pack(const struct sl_primitive_spec *spec, const struct sl_pack
 /* Those of a large network, so that its second worker finds what the first has made. */
 #define FEW 256
 
-void sl_primitive_keep_few(void)
+static void keep_few(void)
 {
         int capacity;
 
         if (dnnl_get_primitive_cache_capacity(&capacity) == dnnl_success && capacity > FEW)
                 (void)dnnl_set_primitive_cache_capacity(FEW);
+}
+
+void sl_primitive_keep_few(void)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&once, keep_few);
 }
 
 void sl_primitive_version(char *ret_text, size_t text_bytes)

@@ -52,13 +52,12 @@ int sl_prepared_run_first(struct sl_prepared *prepared)
 {
         const struct sl_prepare_options *options = &prepared->options;
         const struct sl_job_runner_options own = runner_options(options);
-        bool is_known = options->first_ns && !may_be_inline(options, options->first_ns);
         int r = 0;
 
-        if (is_known || (options->woken && !options->inline_ns))
+        if (options->first_ns && !may_be_inline(options, options->first_ns))
                 sl_warm_up_recall(&prepared->warm_up, options->first_ns);
         else
-                r = sl_warm_up_first(&prepared->warm_up, options->woken ? HOPELESS * options->inline_ns : SL_FIRST_SAMPLE_NS_MAX);
+                r = sl_warm_up_first(&prepared->warm_up);
         if (r == 0 && may_be_inline(options, prepared->warm_up.first_ns))
                 r = sl_inline_trial_run(&own, prepared->runner, options->inline_ns, options->inline_bound_ns, &prepared->trial);
         return r;

@@ -20,10 +20,9 @@ struct sl_prepare_options {
         uint32_t batch_max;                  /* a size of the plan's ladder */
         uint64_t inline_ns, inline_bound_ns; /* of a trial for inline; 0: none */
         uint64_t first_ns;  /* that a sample took before, and none is run now, unless inline is to be tried; 0: none was run */
-        bool woken;         /* somebody waits: a sample is run for inline alone, and no longer than may be of use for that */
-        uint64_t warmup_ns; /* how long it may run larger batches than one before its first job */
-        bool fake;          /* predictions are zeros: job_runner.h */
-        struct sl_growth *growth; /* NULL: nobody counts what data-dependent steps take */
+        uint64_t warmup_ns;                  /* how long it may run larger batches than one before its first job */
+        bool fake;                           /* predictions are zeros: job_runner.h */
+        struct sl_growth *growth;            /* NULL: nobody counts what data-dependent steps take */
         struct sl_worker_stats *stats;
         const _Atomic int32_t *called; /* J1 of warm_up.h */
 };

@@ -84,7 +84,6 @@ static int prepare(struct thread_executor *t)
                 .inline_ns = t->options.inline_ns,
                 .inline_bound_ns = t->options.inline_bound_ns,
                 .first_ns = t->options.first_ns,
-                .woken = t->options.woken,
                 .warmup_ns = t->options.warmup_ns,
                 .fake = t->options.fake,
                 .growth = t->options.growth,

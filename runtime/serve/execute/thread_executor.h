@@ -29,7 +29,6 @@ struct sl_thread_executor_options {
         uint32_t batch_max;                  /* the instance's is the largest size of the plan's ladder that is not above it */
         uint64_t inline_ns, inline_bound_ns; /* of a trial for inline (inline_executor.h), before "ready"; 0: none */
         uint64_t first_ns;                   /* as prepared.h says */
-        bool woken;                          /* the same */
         uint64_t warmup_ns;                  /* how long it may run larger batches than one before its first job */
         bool fake;                           /* predictions are zeros: job_runner.h */
         struct sl_growth *growth;            /* NULL: nobody counts what data-dependent steps take */

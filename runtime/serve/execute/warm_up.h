@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a worker becomes warm. Before "ready" one sample is run once, for a second at most: that touches the weights, the kernels of
- * that size and its memory, and nothing else has to be there for the first answer. Whoever wakes a plan on standby waits for its
- * own sample alone (prepared.h). The rest is done after "ready" while no job waits, in pieces that a job need not wait for long:
- * for each larger size of the ladder, ascending,
+ * that size and its memory, and nothing else has to be there for the first answer. A plan on standby that has run before is not run
+ * once more: whoever wakes it waits for its own sample alone. The rest is done after "ready" while no job
+ * waits, in pieces that a job need not wait for long: for each larger size of the ladder, ascending,
  *
  *     memory   its share of the workspace, and the pool where jobs of several segments lie, one huge page at a time
  *     a run    as long as the worker's warm-up time lasts; the first job ends it, and those of the sizes behind it
@@ -13,15 +13,11 @@
  */
 #pragma once
 
-#include "base/clock.h"
 #include "plan.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-
-/* A model that takes longer for one sample starts cold: nobody waits for it, nor for a shut-down. */
-#define SL_FIRST_SAMPLE_NS_MAX SL_NS_PER_SECOND
 
 struct sl_batcher;
 struct sl_worker_stats;
@@ -44,11 +40,10 @@ struct sl_warm_up {
         const _Atomic int32_t *called; /* the executor's */
 };
 
-/* Runs one sample, for @limit_ns at most. Before: all fields but size and first_ns are set. Return: 0; what sl_instance_run() says.
- */
-int sl_warm_up_first(struct sl_warm_up *warm_up, uint64_t limit_ns);
+/* Runs one sample. Before: all fields but size and first_ns are set. Return: 0; what sl_instance_run() says. */
+int sl_warm_up_first(struct sl_warm_up *warm_up);
 
-/* Nothing is run: as of a plan that took @first_ns when it did; 0: nobody knows. */
+/* Nothing is run: as of a plan that took @first_ns when it did. */
 void sl_warm_up_recall(struct sl_warm_up *warm_up, uint64_t first_ns);
 
 /* One piece more. False: there is nothing left. */

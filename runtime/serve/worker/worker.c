@@ -178,7 +178,7 @@ static int warm_up_first(struct worker *w, struct sl_error *error)
                 .until_ns = sl_clock_ns() + w->link.start.warmup_ns,
                 .called = &w->link.order->called,
         };
-        r = sl_warm_up_first(&w->warm_up, SL_FIRST_SAMPLE_NS_MAX);
+        r = sl_warm_up_first(&w->warm_up);
         return r < 0 ? sl_error_set(error, -r, "its first sample cannot be run: %s", strerror(-r)) : 0;
 }
 

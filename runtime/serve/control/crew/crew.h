@@ -65,7 +65,6 @@ struct sl_crew_options {
         uint32_t uid;
         struct sl_supervisor *supervisor; /* of those */
         uint64_t first_ns; /* of its plan on standby: what a sample took before (standby.h); those that start later run one */
-        bool woken;        /* its plan was on standby, and somebody waits for it: the same */
 };
 
 struct sl_crew {

@@ -65,7 +65,6 @@ struct sl_load {
         struct sl_worker_set workers;
         struct sl_tried_sizes tried;
         struct sl_standby standby; /* until its plan is the model's */
-        bool woken;                /* it had one */
         uint64_t compiler_limit;   /* of the process that compiles */
         uint64_t compiler_bytes;   /* promised while COMPILING, then for the plan file while OPENING */
         int status;                /* of FAILED */
@@ -282,7 +281,6 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
                 .worker = load->worker,
                 .first_ns = load->standby.first_ns,
-                .woken = load->woken,
                 .own_process = load->own_process,
                 .on_gpu = load->on_gpu,
                 .fell_back = load->fell_back,
@@ -302,7 +300,6 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
         const struct sl_model *replaced = *load->options.replaced;
         r = sl_crew_start(load->model->crew, &load->workers, replaced ? replaced->crew : NULL, load->options.background, error);
         load->model->crew->options.first_ns = 0;
-        load->model->crew->options.woken = false;
         return r;
 }
 
@@ -471,7 +468,6 @@ static int find_plan(struct sl_load *load, struct sl_error *error)
 /* It begins where the one that made the plan has ended. */
 static void follow_standby(struct sl_load *load)
 {
-        load->woken = true;
         load->fell_back = load->standby.fell_back;
         set_device(load, load->on_gpu && !load->fell_back);
 }
