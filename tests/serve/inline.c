@@ -162,17 +162,24 @@ Test(inline_requests, are_none_of_a_model_that_takes_longer, .timeout = 60)
         end(&s);
 }
 
-/* With two cores, where the client has the other one; the limit of an only request is its own. Not so where a core is free. */
+/*
+ * With two cores, where the client has the other one; the limit of an only request is its own. Not so where a core is free. A load
+ * times a trial, and the dispatcher its jobs: where others have had the core meanwhile it begins again.
+ */
 Test(inline_requests, that_are_alone_are_the_dispatchers_though_they_take_longer, .timeout = 60)
 {
+        uint64_t end_ns = starling_clock_ns() + SERVICE_LIMIT_NS, n;
         float output[LARGEST * WIDTH];
         struct scene s;
 
-        begin(&s, 1, 2);
-        for (uint32_t i = 0; batches_of(&s, "inline") < ENOUGH && i < REQUESTS_MAX; i++)
-                infer(&s, 0, output);
-        cr_expect_geq(batches_of(&s, "inline"), ENOUGH);
-        end(&s);
+        do {
+                begin(&s, 1, 2);
+                for (uint32_t i = 0; i < 10 * REQUESTS && batches_of(&s, "inline") < ENOUGH; i++)
+                        infer(&s, 0, output);
+                n = batches_of(&s, "inline");
+                end(&s);
+        } while (n < ENOUGH && starling_clock_ns() < end_ns);
+        cr_expect_geq(n, ENOUGH);
 }
 
 /*
