@@ -57,15 +57,17 @@ static const char overload_text[] =
         "Starts a runtime of its own and many clients with deadlines, which ask for more than it can do.";
 
 static const char query_text[] =
-        "Sends queries with wishes to a task of a runtime that runs already, in an open loop, and says of each wish what became of its "
-        "requests. A wish is written as for `starling tasks --explain`. All --ways ask for the same at the same times: choice is the "
-        "choice of each query, accurate and cheapest are the one variant that is that, and any other name is that variant. A rate of "
-        "several numbers is a load that goes up and down.\n"
+        "Sends queries with wishes to a task of a runtime that runs already, in an open loop, and says of each wish what "
+        "became of its requests. A wish is written as for `starling tasks --explain`. All --ways ask for the same at the same "
+        "times: choice is the choice of each query, accurate and cheapest are the one variant that is that, and any other name "
+        "is that variant. A rate of several numbers is a load that goes up and down.\n"
         "\n"
-        "Right is what comes in time and as accurate as wished, degraded what comes in time and at least as accurate as `least`, poor "
-        "what comes in time and is less accurate. Core-seconds are what all workers of the runtime computed meanwhile.\n"
+        "Right is what comes in time and as accurate as wished, degraded what comes in time and at least as accurate as "
+        "`least`, poor what comes in time and is less accurate. Core-seconds are what all workers of the runtime computed "
+        "meanwhile.\n"
         "\n"
-        "    starling bench query read-digits --wish accuracy=0.98,latency_ms=5 --wish accuracy=0.99,least=0.9,latency_ms=2 \\\n"
+        "    starling bench query read-digits --wish accuracy=0.98,latency_ms=5 --wish accuracy=0.99,least=0.9,latency_ms=2 "
+        "\\\n"
         "        --rate 500,2000,500 --seconds 10";
 
 static const char load_text[] =

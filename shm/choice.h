@@ -10,21 +10,21 @@
  *   1. Of those that suit, with an accuracy asked for: the cheapest, where what costs at most a tenth more counts as cheap.
  *      With none: the most accurate, and of equally accurate ones the cheapest in the same way.
  *   2. Of those that suit but are less accurate than asked, at least as `accuracy_least` says: the most accurate, then as in 1.
- *   3. Of those that would suit and are not loaded: the one whose load and answer are expected soonest; then as in 2 the same of those
- *      that are less accurate than asked.
+ *   3. Of those that would suit and are not loaded: the one whose load and answer are expected soonest; then as in 2 the same of
+ *      those that are less accurate than asked.
  *   4. With `closest`: of those that take requests, the one that misses by the smallest sum of shares of what was asked for.
  *   5. None: what is lacking, and the variant that is nearest in that.
  *   Of several in 1 and 2, the shortest wait in whole service times counts; of equal ones the turn says which.
- * With a latency asked for, in 1 and 2 those that are interfered with (planner/scale/condition.h) are passed over where a calm one of
- * the accuracy that counts suits: their times are not to be relied on. What bounds the time also bounds what the calm ones are given.
- * Worst case: of what suits by the figures as they were read, and is not passed over, no choice costs more than a tenth above the
- * cheapest.
+ * With a latency asked for, in 1 and 2 those that are interfered with (planner/scale/condition.h) are passed over where a calm one
+ * of the accuracy that counts suits: their times are not to be relied on. What bounds the time also bounds what the calm ones are
+ * given. Worst case: of what suits by the figures as they were read, and is not passed over, no choice costs more than a tenth
+ * above the cheapest.
  *
  * Sources: INFaaS (Romero, Li, Yadwadkar, Kozyrakis, ATC 2021), section 4.1, getVariant: variants that are active and match first,
  * then inactive ones by load and inference latency together, then the closest. The text does not say which of several active
  * matches is taken: `infaas` takes the one that waits least, as its dispatcher takes the least loaded worker. It needs the accuracy
- * asked for, whatever `accuracy_least` says. Of its states, Interfered goes behind what is calm; Overloaded is here the wait, which is
- * in the sum, and a full queue.
+ * asked for, whatever `accuracy_least` says. Of its states, Interfered goes behind what is calm; Overloaded is here the wait, which
+ * is in the sum, and a full queue.
  */
 #pragma once
 
@@ -34,7 +34,7 @@
 /*    name       of those that suit                                      */
 #define SL_CHOICE_POLICIES(X)                                                                                                      \
         X(starling) /* as above */                                                                                                 \
-        X(infaas)   /* a calm one before others; the one that waits least */                                                                                 \
+        X(infaas)   /* a calm one before others; the one that waits least */                                                       \
         X(cheapest) /* the cheapest, whatever waits there; else as infaas */                                                       \
         X(accurate) /* the most accurate, whatever waits there; else as infaas */
 

@@ -168,7 +168,8 @@ enum sl_stage {
         X(merged, "batches that a merged plan computed, together with those of other models; written as the first")                \
         X(dynamic_bytes, "of memory_max promised to its data-dependent steps now; written as the first")                           \
         X(dynamic_used_bytes, "the most that one run has used of that; written as the first")                                      \
-        X(condition, "of a variant of a task: 1 active, 2 overloaded, 3 interfered with; 0: it is not looked at. The dispatcher's, as are the next") \
+        X(condition, "of a variant of a task: 1 active, 2 overloaded, 3 interfered with; 0: it is not looked at. The "             \
+                     "dispatcher's, as are the next")                                                                              \
         X(peaks, "times that it began to be overloaded")                                                                           \
         X(peak_ends, "times that it ended")                                                                                        \
         X(slowdowns, "times that it began to be interfered with")                                                                  \

@@ -615,8 +615,8 @@ enum starling_variant_state {
                 3, /* it is loaded on request, and has never been: starling_query_open() loads it if none else will do */
         STARLING_VARIANT_LOADING = 4,
         STARLING_VARIANT_FAILED = 5, /* reason says why */
-        STARLING_VARIANT_DIFFERS = 6 /* its inputs or outputs are not the task's, or its file is not the one whose accuracy that says, as
-                                        reason says: it is left out */
+        STARLING_VARIANT_DIFFERS = 6 /* its inputs or outputs are not the task's, or its file is not the one whose accuracy that
+                                        says, as reason says: it is left out */
 };
 
 struct starling_task_entry {

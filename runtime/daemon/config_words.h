@@ -229,7 +229,7 @@
         X("task.accuracy", "Accuracy of each variant, a share from 0 to 1.")                                                       \
         X("task.cost", "Cost of each variant, in any unit. Without it, the time that a request computes.")                         \
         X("task.latency_ms", "Milliseconds that each variant takes for one sample, until that has been measured.")                 \
-        X("task.batches_ms", "Milliseconds that each variant takes for batches of 1, 2, 4 ... 64, until they have been measured: "  \
+        X("task.batches_ms", "Milliseconds that each variant takes for batches of 1, 2, 4 ... 64, until they have been measured: " \
                              "a text of numbers for each.")                                                                        \
         X("task.files", "Digest of each variant's model file as it was measured, or nothing; another file is left out.")           \
         X("task.processor", "Processor on which latencies were measured; on another one they do not count.")                       \

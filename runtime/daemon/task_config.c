@@ -110,11 +110,12 @@ static int apply_batches(const struct reading *reading, const char *text, double
         uint32_t n = 0;
 
         if ((size_t)snprintf(room, sizeof(room), "%s", text) >= sizeof(room))
-                return sl_yaml_file_error(reading->file, reading->error, "task.batches_ms", "a text of more than %zu bytes", sizeof(room) - 1);
+                return sl_yaml_file_error(
+                        reading->file, reading->error, "task.batches_ms", "a text of more than %zu bytes", sizeof(room) - 1);
         for (number = strtok_r(room, " ", &rest); number; number = strtok_r(NULL, " ", &rest)) {
                 if (n == SL_TASK_BATCHES)
-                        return sl_yaml_file_error(reading->file, reading->error, "task.batches_ms", "\"%s\" has more than %u numbers", text,
-                                SL_TASK_BATCHES);
+                        return sl_yaml_file_error(reading->file, reading->error, "task.batches_ms",
+                                "\"%s\" has more than %u numbers", text, SL_TASK_BATCHES);
                 if (sl_value_real(number, 0, LATENCY_MAX_MS, &ret_ms[n++], wish) < 0)
                         return sl_yaml_file_error(reading->file, reading->error, "task.batches_ms", "\"%s\" is %s", number, wish);
         }
@@ -140,14 +141,14 @@ static int check_files(const struct reading *reading)
         const struct sl_task_texts *texts = reading->texts;
 
         if (texts->files && texts->files_count != texts->variants_count)
-                return sl_yaml_file_error(reading->file, reading->error, "task.files", "%u values for %u variants", texts->files_count,
-                        texts->variants_count);
+                return sl_yaml_file_error(reading->file, reading->error, "task.files", "%u values for %u variants",
+                        texts->files_count, texts->variants_count);
         for (uint32_t i = 0; texts->files && i < texts->files_count; i++) {
                 size_t digits = strspn(texts->files[i], "0123456789abcdef");
 
                 if (texts->files[i][digits] || (digits && digits != SL_TASK_DIGEST_DIGITS))
-                        return sl_yaml_file_error(reading->file, reading->error, "task.files", "\"%.64s\" is no digest, of %u digits",
-                                texts->files[i], SL_TASK_DIGEST_DIGITS);
+                        return sl_yaml_file_error(reading->file, reading->error, "task.files",
+                                "\"%.64s\" is no digest, of %u digits", texts->files[i], SL_TASK_DIGEST_DIGITS);
         }
         return 0;
 }

@@ -246,8 +246,8 @@ static void build_images(struct scene *s)
         builder_output(s->b, s->values[s->n_values - 1].name);
 }
 
-static void put_plain_conv(struct scene *s, const char *x, int64_t channels, int64_t filters, int64_t kernel, int64_t stride, bool relu,
-        char *ret_name)
+static void put_plain_conv(struct scene *s, const char *x, int64_t channels, int64_t filters, int64_t kernel, int64_t stride,
+        bool relu, char *ret_name)
 {
         bool is_depthwise = kernel == 3;
         char input[64], w[16], bias[16], y[16];

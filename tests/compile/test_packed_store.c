@@ -147,7 +147,8 @@ Test(packed_store, threads_that_ask_at_once_get_the_same_bytes_packed_once, .tim
         expected = aligned_alloc(64, (product.packed.data_bytes + 63) / 64 * 64);
         for (uint32_t i = 0; i < WEIGHTS; i++) {
                 memset(expected, 0, product.packed.data_bytes);
-                cr_assert_eq(sl_backend_cpu.planner->repack(NULL, &product.node, 1, &product.packed, crowd.weights[i], expected), 0);
+                cr_assert_eq(
+                        sl_backend_cpu.planner->repack(NULL, &product.node, 1, &product.packed, crowd.weights[i], expected), 0);
                 for (uint32_t k = 0; k < THREADS; k++)
                         cr_assert_eq(crowd.found[k][i], crowd.found[0][i]);
                 cr_assert_arr_eq(crowd.found[0][i], expected, product.packed.data_bytes);

@@ -38,7 +38,8 @@ static struct sl_compile_zygote *ready_zygote(void)
 
 #define LIMIT_MS 120000 /* of what must come */
 
-/* Who is not answered in half a second loads without a zygote. Here it waits on, where others have the processors, but for one test. */
+/* Who is not answered in half a second loads without a zygote. Here it waits on, where others have the processors, but for one
+ * test. */
 static bool is_patient = true;
 
 int __real_poll(struct pollfd *fds, nfds_t n, int limit_ms);

@@ -462,7 +462,8 @@ Test(merge, what_was_refused_for_memory_is_merged_once_there_is_some, .timeout =
         cr_assert_eq(starling_admin_unload(admin, "c6", &error), 0, "%s", error.text);
         service_expect_log(&service, "bundle-not-merged model=c0 models=3");
         starling_close(rich);
-        SERVICE_AWAIT(&service, has_logged_behind(&service, "bundle-merged model=c0 models=3", "bundle-not-merged model=c0 models=3"));
+        SERVICE_AWAIT(
+                &service, has_logged_behind(&service, "bundle-merged model=c0 models=3", "bundle-not-merged model=c0 models=3"));
         starling_close(admin);
         service_stop(&service);
 }
@@ -473,8 +474,8 @@ static void write_compiler(const char *program, const char *hold)
         FILE *file = fopen(program, "w");
 
         cr_assert_not_null(file);
-        fprintf(file, "#!/bin/sh\ncase \"$*\" in *--member*) while [ -e '%s' ]; do sleep 0.02; done;; esac\nexec '%s' \"$@\"\n", hold,
-                COMPILE_CHILD);
+        fprintf(file, "#!/bin/sh\ncase \"$*\" in *--member*) while [ -e '%s' ]; do sleep 0.02; done;; esac\nexec '%s' \"$@\"\n",
+                hold, COMPILE_CHILD);
         cr_assert_eq(fchmod(fileno(file), 0700), 0);
         fclose(file);
         file = fopen(hold, "w");

@@ -356,7 +356,8 @@ Test(allocation, that_wants_too_much_memory_is_refused_with_the_numbers_and_chan
                 cr_expect_eq(apply(many, 64, &error), -ENOMEM, "%s", error.text);
                 cr_expect_not_null(strstr(error.text, "model \"mlp\": 63 workers of batch 1024"), "%s", error.text);
                 cr_expect_not_null(strstr(error.text, "of memory_max"), "%s", error.text);
-                WORLD_AWAIT(!strcmp(workers_of("lenet"), before)); /* those that had begun to start are there until they have ended */
+                /* Those that had begun to start are there until they have ended. */
+                WORLD_AWAIT(!strcmp(workers_of("lenet"), before));
                 cr_expect_str_eq(workers_of("lenet"), before);
                 WORLD_AWAIT(!strchr(workers_of("mlp"), ' '));
                 cr_expect_null(strchr(workers_of("mlp"), ' '), "one still");

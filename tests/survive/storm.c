@@ -770,8 +770,8 @@ Test(storm, what_is_asked_in_a_storm_is_answered_once_by_what_was_served)
         expect_newest();
         cr_assert_not(atomic_load(&failed), "%s", wrong_text);
         world_expect_footprint(&world, &before);
-        cr_log_info("resident %llu KiB before, %llu KiB after", (unsigned long long)resident,
-                (unsigned long long)read_resident_kib());
+        cr_log_info(
+                "resident %llu KiB before, %llu KiB after", (unsigned long long)resident, (unsigned long long)read_resident_kib());
         if (!WORLD_SLOW)
                 cr_expect_lt(read_resident_kib(), resident + RESIDENT_MORE);
         expect_nothing_promised_without_models(admins[0].client);

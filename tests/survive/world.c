@@ -249,7 +249,8 @@ static bool has_ended(const struct world *world)
         return waitid(P_PID, (id_t)world->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
 }
 
-/* Waits until the log has the text; whatever else it says is no hang. Return: false: it is silent, or a runtime that @lives has ended. */
+/* Waits until the log has the text; whatever else it says is no hang. Return: false: it is silent, or a runtime that @lives has
+ * ended. */
 static bool await_log(struct world *world, const char *text, bool lives)
 {
         uint64_t said_ns = starling_clock_ns();

@@ -114,7 +114,8 @@ void world_remove_model(const struct world *world, const char *name);
 /* $variable as a number, or @normal (a tenth of it, at least one, under sanitizers). */
 uint32_t world_rounds(const char *variable, uint32_t normal);
 
-/* Rounds go on for so long; a machine that is slow does fewer of them, one at least, and says so, unless @variable asks for a number. */
+/* Rounds go on for so long; a machine that is slow does fewer of them, one at least, and says so, unless @variable asks for a
+ * number. */
 #define WORLD_ROUNDS_SECONDS 12
 bool world_has_time(const char *variable, uint32_t round, uint64_t begun_ns);
 

@@ -8,7 +8,7 @@
 #include "needs_text.h"
 #include "starling.h"
 
-#define TASK_WISH_WHY_BYTES  256u
+#define TASK_WISH_WHY_BYTES 256u
 
 struct task_wish {
         struct sl_needs needs;

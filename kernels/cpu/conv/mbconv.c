@@ -155,17 +155,20 @@ static bool weights_stay(const struct sl_node_desc *node, enum sl_mbconv_part pa
                sl_tensor_bytes(&node->inputs[sl_mbconv_weights(part)]) <= (uint64_t)sl_cpu_l2_bytes() / 4;
 }
 
-/* What lies between the convolutions of one sample is more than the L2 cache holds beside the rest: with less it stays there anyway.
+/* What lies between the convolutions of one sample is more than the L2 cache holds beside the rest: with less it stays there
+ * anyway.
  */
 bool sl_cpu_mbconv_gains(const struct sl_node_desc *node)
 {
         struct sl_node_desc depthwise;
 
-        if (node->inputs[0].shape.dims[0] < 1 || !sl_mbconv_has(node, SL_MBCONV_EXPAND) || sl_mbconv_conv(node, SL_MBCONV_DEPTHWISE, &depthwise, NULL))
+        if (node->inputs[0].shape.dims[0] < 1 || !sl_mbconv_has(node, SL_MBCONV_EXPAND) ||
+                sl_mbconv_conv(node, SL_MBCONV_DEPTHWISE, &depthwise, NULL))
                 return false;
         return weights_stay(node, SL_MBCONV_EXPAND) && weights_stay(node, SL_MBCONV_PROJECT) &&
                depthwise.inputs[0].shape.dims[1] / EXPANSION >= node->inputs[0].shape.dims[1] &&
-               sl_tensor_bytes(&depthwise.inputs[0]) / (uint64_t)node->inputs[0].shape.dims[0] >= (uint64_t)sl_cpu_l2_bytes() / 16 * 9;
+               sl_tensor_bytes(&depthwise.inputs[0]) / (uint64_t)node->inputs[0].shape.dims[0] >=
+                       (uint64_t)sl_cpu_l2_bytes() / 16 * 9;
 }
 
 /* One sample on its way, or some rows of its output. */

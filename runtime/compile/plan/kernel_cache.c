@@ -352,7 +352,8 @@ static void compile(struct sl_kernel_cache *cache, const struct sl_dynamic_wish 
                 return;
         }
         cache->node = *wish->node;
-        if (cache->backend->planner->supports(cache->target, &cache->node) && (!packs || compile_node(cache, wish, true, entry) < 0))
+        if (cache->backend->planner->supports(cache->target, &cache->node) &&
+                (!packs || compile_node(cache, wish, true, entry) < 0))
                 (void)compile_node(cache, wish, false, entry);
         forget_packed(cache);
         cache->compile_ns[wish->node->op] = sl_own_ns() - begun_ns;

@@ -23,8 +23,8 @@ struct sl_target;
 #define SL_KERNEL_CACHE_EAGER_MAX 1024
 
 /*
- * @target: for which kernels are planned; NULL: what is typical. @store: of an eager one, where it has constants packed; NULL: it is
- * not eager. Both outlive the cache. Return: 0, -ENOMEM.
+ * @target: for which kernels are planned; NULL: what is typical. @store: of an eager one, where it has constants packed; NULL: it
+ * is not eager. Both outlive the cache. Return: 0, -ENOMEM.
  */
 int sl_kernel_cache_new(const struct sl_backend *backend, const struct sl_target *target, struct sl_packed_store *store,
         struct sl_kernel_cache **ret_cache);

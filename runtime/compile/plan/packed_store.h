@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Constants of a plan of any size in the forms that kernels want, which are made while it runs. Sizes come with requests, and so do
- * the algorithms: each constant is packed once for each form that some size has asked for, whichever instance runs it. Where the base
- * of the plan has the same bytes in the same form, those are used. What is packed stays until the plan ends.
+ * the algorithms: each constant is packed once for each form that some size has asked for, whichever instance runs it. Where the
+ * base of the plan has the same bytes in the same form, those are used. What is packed stays until the plan ends.
  *
  * Bytes are bounded, and taken from a lender before they are made.
  *

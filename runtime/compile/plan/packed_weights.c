@@ -25,8 +25,7 @@ struct sl_packed_weights {
         uint32_t n_weights, room;
 };
 
-int sl_packed_weights_new(
-        const struct sl_backend *backend, struct sl_packed_store *store, struct sl_packed_weights **ret_weights)
+int sl_packed_weights_new(const struct sl_backend *backend, struct sl_packed_store *store, struct sl_packed_weights **ret_weights)
 {
         struct sl_packed_weights *weights = calloc(1, sizeof(*weights));
 

@@ -12,8 +12,7 @@ struct sl_packed_store;
 struct sl_packed_weights;
 
 /* @store outlives it. Return: 0, -ENOMEM. */
-int sl_packed_weights_new(
-        const struct sl_backend *backend, struct sl_packed_store *store, struct sl_packed_weights **ret_weights);
+int sl_packed_weights_new(const struct sl_backend *backend, struct sl_packed_store *store, struct sl_packed_weights **ret_weights);
 struct sl_packed_weights *sl_packed_weights_free(struct sl_packed_weights *weights);
 
 /* A number for the form; 0: there are too many, or no memory. The same form has the same number. */

@@ -92,8 +92,8 @@ void sl_plan_watch_end(struct sl_plan *plan, void (*ended)(void *context, const 
 bool sl_plan_is_watched(const struct sl_plan *plan);
 
 /*
- * Weights that instances of a plan of any size pack while they run, once for all of them, are taken from @lender (packed_store.h), at
- * most half of dynamic_bytes_max. The last holder gives them back. Before the first instance; nothing of another plan.
+ * Weights that instances of a plan of any size pack while they run, once for all of them, are taken from @lender (packed_store.h),
+ * at most half of dynamic_bytes_max. The last holder gives them back. Before the first instance; nothing of another plan.
  */
 void sl_plan_lend_packed(struct sl_plan *plan, const struct sl_packed_lender *lender);
 

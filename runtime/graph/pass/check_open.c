@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dimensions of any size that nodes want to be numbers, and no number that suits all of them. A node is asked by its shape rule, one
- * dimension at a time, with all others as open as they are: what it refuses then, it refuses whatever the others are.
+ * Dimensions of any size that nodes want to be numbers, and no number that suits all of them. A node is asked by its shape rule,
+ * one dimension at a time, with all others as open as they are: what it refuses then, it refuses whatever the others are.
  */
 #include "check_open.h"
 

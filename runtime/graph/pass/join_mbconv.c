@@ -2,7 +2,8 @@
 /*
  * An inverted bottleneck (MBConv): a depthwise Conv with the pointwise ones around it becomes one node, where nobody else reads
  * what lies between them and where the backend has a kernel for it that gains. If it does not with the one that projects, the one
- * that expands is joined alone. Images of unknown sizes are joined where a large one would gain: who runs the node looks again. Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
+ * that expands is joined alone. Images of unknown sizes are joined where a large one would gain: who runs the node looks again.
+ * Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
  */
 #include "pass.h"
 

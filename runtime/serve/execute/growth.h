@@ -2,8 +2,8 @@
 /*
  * Memory that workers take while they serve: what data-dependent steps make, and what they pack of a plan of any size. Nothing is
  * promised to a worker before it has asked. The first run that needs more than it was granted has it grow, out of what is left of
- * memory_max (control's memory.h, which takes from the same number). What it has been granted stays promised, since the next run may
- * need as much, until it leaves. What is packed is the plan's, and stays until that ends.
+ * memory_max (control's memory.h, which takes from the same number). What it has been granted stays promised, since the next run
+ * may need as much, until it leaves. What is packed is the plan's, and stays until that ends.
  *
  * `left` is the one word that all share:
  *   (G1) invariant: left + all that control has taken + all that is granted to workers + all that is packed = memory_max.

@@ -53,8 +53,8 @@ static size_t print_use(char *text, size_t bytes, size_t length, const char *nam
 {
         if (!used || length >= bytes)
                 return length;
-        return length + (size_t)snprintf(
-                                text + length, bytes - length, "%s%s %llu", length ? ", " : "", name, (unsigned long long)used);
+        return length +
+               (size_t)snprintf(text + length, bytes - length, "%s%s %llu", length ? ", " : "", name, (unsigned long long)used);
 }
 
 /* An operator who reads the refusal wants to know who has the rest. */

@@ -5,8 +5,8 @@
  * promised counts, not what is touched: a client can punch holes into its arena and have the runtime fill them again.
  *
  * Control thread only, but for `growth`: from that workers take by themselves what their data-dependent steps need, and what they
- * pack (growth.h). Invariant: the sum of `used`, and what workers have taken, is at most limit_bytes. What can be taken back is in the sum,
- * and counts as left: control gets it when it wants it. A worker does not, which waits for nobody.
+ * pack (growth.h). Invariant: the sum of `used`, and what workers have taken, is at most limit_bytes. What can be taken back is in
+ * the sum, and counts as left: control gets it when it wants it. A worker does not, which waits for nobody.
  */
 #pragma once
 
