@@ -426,6 +426,21 @@ static bool is_inline(const struct world *world, const char *model)
         return found;
 }
 
+/* A load times a sample: where others had the core meanwhile the model is the workers', and is loaded again. */
+static bool comes_to_be_inline(const struct world *world, const char *model)
+{
+        struct starling_client *admin = world_connect(world, STARLING_ROLE_ADMIN);
+
+        for (uint64_t begun_ns = starling_clock_ns(); !is_inline(world, model);) {
+                if (starling_clock_ns() - begun_ns > WORLD_PATIENCE_NS)
+                        break;
+                cr_assert_eq(starling_admin_unload(admin, model, NULL), 0);
+                cr_assert_eq(starling_admin_load(admin, model, NULL), 0);
+        }
+        starling_close(admin);
+        return is_inline(world, model);
+}
+
 /* What one user's data make of a request must not keep the others waiting. A product of matrices does the same for all data. */
 Test(work, that_is_the_datas_is_never_the_dispatchers_own, .timeout = 60)
 {
@@ -452,7 +467,7 @@ Test(work, that_is_the_datas_is_never_the_dispatchers_own, .timeout = 60)
                 cr_expect_not(is_inline(&world, data_models[i].name), "%s", data_models[i].name);
         cr_expect_not(is_inline(&world, "loop"));
         if (!WORLD_SLOW)
-                cr_expect(is_inline(&world, "product"), "%s", world_log(&world));
+                cr_expect(comes_to_be_inline(&world, "product"), "%s", world_log(&world));
         world_stop(&world);
         world_free(&world);
 }

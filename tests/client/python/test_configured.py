@@ -166,8 +166,17 @@ class Configured(unittest.TestCase):
 
     def test_what_the_dispatcher_computes_is_not_configured(self):
         runtime = self.serve({"net": models.turning(models.F32)})
-        runtime.connect().close()
-        self.wait_until(lambda: len(self.models(runtime)["net"]["workers"]) > 1)
+        with runtime.connect(role="admin") as admin:
+
+            def the_dispatcher_computes_it():
+                if len(self.models(runtime)["net"]["workers"]) > 1:
+                    return True
+                # A load times a sample: where others had the core meanwhile the model is the workers'.
+                admin.unload("net")
+                admin.load("net")
+                return False
+
+            self.wait_until(the_dispatcher_computes_it)
         reasons = [worker["batch_reason"] for worker in self.models(runtime)["net"]["workers"]]
         self.assertIn("what the dispatcher itself computes at once, as threads.inline_us says; batching holds none of it", reasons)
         self.assertNotIn("configured", reasons)
