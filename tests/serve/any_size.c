@@ -534,20 +534,25 @@ Test(any_size, not_of_the_policy_that_makes_no_batches, .timeout = 60)
         scene_end(&s);
 }
 
+/* A load times a trial, and the dispatcher its jobs: where others have had the core meanwhile it begins again. */
 Test(any_size, short_ones_are_computed_by_the_dispatcher_itself, .timeout = 120)
 {
+        uint64_t end_ns = starling_clock_ns() + SERVICE_LIMIT_NS, n;
         struct scene s;
 
-        begin_any(&s, write_doubling_model);
-        s.service.options.inline_ns = SL_NS_PER_SECOND;
-        start_any(&s);
-        learn(&s);
-        for (uint32_t i = 0; i < 20000 && batches_of(&s, "inline") < 10; i++)
-                expect_scaled(&s, 1 + i % 2, i % 2, 2);
-        cr_expect_geq(batches_of(&s, "inline"), 10u);
-        for (uint32_t size = 1; size <= 16; size++)
-                expect_scaled(&s, 2, size, 2);
-        scene_end(&s);
+        do {
+                begin_any(&s, write_doubling_model);
+                s.service.options.inline_ns = SL_NS_PER_SECOND;
+                start_any(&s);
+                learn(&s);
+                for (uint32_t i = 0; i < 4000 && batches_of(&s, "inline") < 10; i++)
+                        expect_scaled(&s, 1 + i % 2, i % 2, 2);
+                n = batches_of(&s, "inline");
+                for (uint32_t size = 1; size <= 16; size++)
+                        expect_scaled(&s, 2, size, 2);
+                scene_end(&s);
+        } while (n < 10 && starling_clock_ns() < end_ns);
+        cr_expect_geq(n, 10u);
 }
 
 /* ---- weights ---- */
