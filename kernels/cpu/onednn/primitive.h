@@ -130,7 +130,8 @@ int sl_primitive_run(struct sl_primitive *primitive, void *const pointers[SL_ARG
 
 /*
  * From now on oneDNN keeps few primitives that nobody holds any more, code included, for somebody who wants the same: for a process
- * whose sizes seldom return. It keeps 1,024 else, each of which takes 14 to 36 KB with AVX2. Of the process; any thread.
+ * whose sizes seldom return. It keeps 1,024 else, each of which takes 14 to 36 KB (AMD EPYC, model 1, AVX2).
+ * Of the process; any thread.
  */
 void sl_primitive_keep_few(void);
 
