@@ -3,6 +3,7 @@
 #include "allocation_file.h"
 #include "allocation_specs.h"
 #include "attach.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
@@ -54,8 +55,9 @@ struct daemon {
         char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         struct sl_thread_cores thread_cores;
         struct sl_core_claims *claims;
-        struct sl_config *models; /* the configuration that the last scan read */
-        struct sl_repository_scan *scan;
+        /* What the last scan read, and the next one, until that is looked at: the control thread's, and the scanning one's. */
+        struct sl_config *models, *next_models;
+        struct sl_repository_scan *scan, *next_scan;
         const char **repositories;
         struct sl_cached_allocations cached;
         struct sl_runtime *runtime;
@@ -201,7 +203,7 @@ static void mention_restart(struct daemon *daemon, const struct sl_config *said)
         memcpy(daemon->told_restart, keys, sizeof(keys));
 }
 
-/* What there is to serve now. The scan before stays valid until this one has succeeded. */
+/* What there is to serve now, on the thread that scans. The scan before stays valid until this one is looked at. */
 static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error)
 {
         struct daemon *daemon = context;
@@ -234,14 +236,22 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
                 return result;
         }
         sl_repository_tell_unused(scan, on_unused, daemon);
-        sl_repository_scan_free(daemon->scan);
-        sl_config_free(daemon->models);
-        daemon->scan = scan;
-        daemon->models = config;
+        daemon->next_scan = scan;
+        daemon->next_models = config;
         mention_triton(daemon, sl_repository_triton(scan));
         mention_restart(daemon, config);
         *ret_specs = sl_repository_specs(scan, ret_n_specs);
         return 0;
+}
+
+static void on_scanned(void *context)
+{
+        struct daemon *daemon = context;
+
+        sl_repository_scan_free(daemon->scan);
+        sl_config_free(daemon->models);
+        daemon->scan = sl_take(daemon->next_scan);
+        daemon->models = sl_take(daemon->next_models);
 }
 
 /* Of the same scan. */
@@ -268,6 +278,14 @@ static void reload(struct daemon *daemon)
         sl_log_event(&daemon->log, SL_LOG_INFO, "reload", "");
         sl_notify_reloading();
         sl_runtime_reload(daemon->runtime);
+}
+
+static void on_reloaded(void *context)
+{
+        struct daemon *daemon = context;
+
+        if (daemon->stopping)
+                return;
         sl_runtime_sample(daemon->runtime, daemon->models->sampling);
         sl_notify("READY=1");
 }
@@ -506,6 +524,8 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->zygote = daemon->zygote;
         bound_memory(daemon, ret_options);
         ret_options->scan = on_scan;
+        ret_options->scanned = on_scanned;
+        ret_options->reloaded = on_reloaded;
         ret_options->tasks = on_tasks;
         ret_options->log = on_log;
         ret_options->context = daemon;
@@ -758,7 +778,9 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
                 close(daemon.signals);
         sl_cached_allocations_deinit(&daemon.cached);
         sl_repository_scan_free(daemon.scan);
+        sl_repository_scan_free(daemon.next_scan);
         sl_config_free(daemon.models);
+        sl_config_free(daemon.next_models);
         sl_config_free(daemon.config);
         free(daemon.repositories);
         return result;

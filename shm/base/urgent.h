@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,4 +38,11 @@ static inline void sl_urgent_thread(int32_t niceness)
                 return;
         attributes.nice = 0;
         (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+/* The same, unless somebody has given this process another priority: then all of its threads have that. */
+static inline void sl_urgent_thread_unless_given(int32_t niceness)
+{
+        if (getpriority(PRIO_PROCESS, 0) == 0)
+                sl_urgent_thread(niceness);
 }

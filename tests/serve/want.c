@@ -30,6 +30,43 @@ struct asker {
         pthread_t thread;
 };
 
+/* Scans of the one runtime that a test has: how many have begun, and whether they come to an end. */
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        sl_runtime_scan_fn scan;
+        uint32_t begun;
+        bool held;
+} scans = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static int scan_when_let(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n, struct sl_error *error)
+{
+        pthread_mutex_lock(&scans.lock);
+        scans.begun++;
+        while (scans.held)
+                pthread_cond_wait(&scans.changed, &scans.lock);
+        pthread_mutex_unlock(&scans.lock);
+        return scans.scan(context, ret_specs, ret_n, error);
+}
+
+static void set_scans_held(bool held)
+{
+        pthread_mutex_lock(&scans.lock);
+        scans.held = held;
+        pthread_cond_signal(&scans.changed);
+        pthread_mutex_unlock(&scans.lock);
+}
+
+static uint32_t scans_begun(void)
+{
+        uint32_t begun;
+
+        pthread_mutex_lock(&scans.lock);
+        begun = scans.begun;
+        pthread_mutex_unlock(&scans.lock);
+        return begun;
+}
+
 static int ask(struct starling_client *admin, struct asker *asker)
 {
         const struct starling_allotment workers[] = {{asker->model, "cpu", asker->batch}, {asker->model, "cpu", asker->batch}};
@@ -146,6 +183,8 @@ static void start(struct service *service)
         service_init(service);
         write_compiler(service, program);
         service->options.compile_program = program;
+        scans.scan = service->options.scan;
+        service->options.scan = scan_when_let;
         service->n_specs = 1;
         service_start(service);
         check(service, "lenet", "lenet");
@@ -173,6 +212,57 @@ Test(want, whoever_asks_for_the_same_waits_for_the_same, .timeout = 120)
         for (uint32_t i = 0; i < ASKERS; i++)
                 cr_expect_eq(end(&askers[i]), 0, "%s", askers[i].error.text);
         check(&service, "lenet", "lenet");
+        stop(&service);
+}
+
+/* A folder that does not answer holds up those who want what it has, and nobody else. */
+Test(want, a_storm_of_orders_takes_two_scans_and_holds_up_nobody_who_looks, .timeout = 120)
+{
+        static const enum order kinds[ASKERS] = {RELOAD, LOAD, CONFIGURE, RELOAD, UNLOAD, LOAD, RELOAD, LOAD};
+        struct asker first, askers[ASKERS];
+        struct service service;
+        uint32_t before;
+
+        start(&service);
+        set_scans_held(true);
+        before = scans_begun();
+        begin(&first, &service, RELOAD);
+        SERVICE_AWAIT(&service, scans_begun() == before + 1);
+        for (uint32_t i = 0; i < ASKERS; i++)
+                begin(&askers[i], &service, kinds[i]);
+        SERVICE_AWAIT(&service, service_count_logged(&service, "order order=") == 2 + ASKERS);
+        check(&service, "lenet", "lenet");
+        cr_expect_eq(scans_begun(), before + 1, "they wait for the next one");
+        set_scans_held(false);
+        end(&first);
+        for (uint32_t i = 0; i < ASKERS; i++) {
+                int result = end(&askers[i]);
+                bool fits = result == 0 || result == -ECANCELED || result == -EEXIST || result == -ENOENT;
+
+                cr_expect(fits, "%u: %d %s", i, result, askers[i].error.text);
+        }
+        cr_expect_eq(scans_begun(), before + 2);
+        stop(&service);
+}
+
+/* What is written before somebody asks is what the answer is of, also during a scan that has not seen it. */
+Test(want, an_order_waits_for_a_scan_that_begins_after_it, .timeout = 120)
+{
+        struct asker first, second;
+        struct service service;
+        uint32_t before;
+
+        start(&service);
+        set_scans_held(true);
+        before = scans_begun();
+        begin(&first, &service, RELOAD);
+        SERVICE_AWAIT(&service, scans_begun() == before + 1);
+        begin(&second, &service, RELOAD);
+        SERVICE_AWAIT(&service, service_count_logged(&service, "order order=reload") == 2);
+        set_scans_held(false);
+        end(&first);
+        cr_expect_eq(end(&second), 0, "%s", second.error.text);
+        cr_expect_eq(scans_begun(), before + 2);
         stop(&service);
 }
 

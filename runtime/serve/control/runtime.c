@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -49,7 +48,6 @@
 #define ACCOUNTS_PER_CONNECTION 2u
 #define SLEEP_LIMIT_NS          (1000 * SL_NS_PER_MS)
 /* A worker process that goes on for so long with what was cancelled hangs. */
-#define NICENESS                (-5)
 #define HUNG_NS                 (2 * SL_NS_PER_SECOND)
 
 struct watch {
@@ -81,7 +79,10 @@ struct sl_runtime {
         struct sl_reaper *reaper;
         struct watch watches[WATCHES_MAX];
         uint32_t n_watches;
-        uint32_t stops; /* times that sl_runtime_stop() was called */
+        uint32_t stops;   /* times that sl_runtime_stop() was called */
+        bool starts;      /* sl_runtime_load_all() has asked for a scan, which has not ended */
+        int start_status; /* of the last such scan */
+        struct sl_error start_error;
         bool drained;
         bool probed; /* the dispatcher has not answered the last probe */
 };
@@ -99,6 +100,37 @@ static void answer(void *context, uint64_t asker, int status, const char *text)
         struct sl_runtime *rt = context;
 
         sl_sessions_answer(rt->sessions, asker, status, text);
+}
+
+static void refuse(void *context, uint64_t asker, int status, const char *text)
+{
+        struct sl_runtime *rt = context;
+
+        sl_sessions_refuse(rt->sessions, asker, status, text);
+}
+
+static void report_reload(struct sl_runtime *rt, int status, const char *text)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "cause", text);
+        if (status < 0)
+                log_event(rt, 0, "reload-failed", fields.text);
+        if (rt->options.reloaded)
+                rt->options.reloaded(rt->options.context);
+}
+
+static void synced(void *context, int status, const char *text)
+{
+        struct sl_runtime *rt = context;
+
+        if (!rt->starts) {
+                report_reload(rt, status, text);
+                return;
+        }
+        rt->starts = false;
+        rt->start_status = status;
+        sl_error_set(&rt->start_error, -status, "%s", text);
 }
 
 static int make_catalogue(struct sl_runtime *rt, struct sl_error *error)
@@ -189,6 +221,8 @@ static int make_registry(struct sl_runtime *rt, struct sl_error *error)
                         .memory = &rt->memory,
                         .supervisor = rt->supervisor,
                         .answer = answer,
+                        .refuse = refuse,
+                        .synced = synced,
                         .context = rt,
                 },
                 &rt->registry, error);
@@ -451,27 +485,21 @@ static void rest(struct sl_runtime *rt, uint64_t limit_ns)
                 happened(rt, &events[i]);
 }
 
-/*
- * Behind the dispatcher and before workers: who lists models, loads one or attaches waits for this thread, which computes little.
- * What somebody has given another priority is left as it is, as all that it starts has that.
- */
-static void go_before_workers(void)
-{
-        if (getpriority(PRIO_PROCESS, 0) == 0)
-                sl_urgent_thread(NICENESS);
-}
-
 int sl_runtime_load_all(struct sl_runtime *rt, uint32_t *ret_failed, struct sl_error *error)
 {
         int r;
 
-        go_before_workers();
+        sl_urgent_thread_unless_given(SL_CONTROL_NICENESS);
+        rt->starts = true;
+        rt->start_status = 0;
         r = sl_registry_sync(rt->registry, error);
         if (r < 0)
                 return r;
         for (runtime_look(rt); sl_registry_busy(rt->registry, ret_failed) && !rt->stops; runtime_look(rt))
                 rest(rt, SLEEP_LIMIT_NS);
-        return 0;
+        if (rt->start_status < 0)
+                *error = rt->start_error;
+        return rt->start_status;
 }
 
 bool sl_runtime_has_failed(const struct sl_runtime *rt, const char *name)
@@ -518,13 +546,11 @@ void sl_runtime_sample(struct sl_runtime *rt, uint32_t sampling)
 
 void sl_runtime_reload(struct sl_runtime *rt)
 {
-        struct sl_fields fields = {0};
         struct sl_error error;
+        int r = sl_registry_sync(rt->registry, &error);
 
-        if (sl_registry_sync(rt->registry, &error) == 0)
-                return;
-        sl_fields_add(&fields, "cause", error.text);
-        log_event(rt, 0, "reload-failed", fields.text);
+        if (r < 0)
+                report_reload(rt, r, error.text);
 }
 
 /* The stats page proves that no other runtime of this name lives: a socket that lies there is a dead one's. */
@@ -582,7 +608,7 @@ int sl_runtime_listen(struct sl_runtime *rt, struct sl_error *error)
 
 int sl_runtime_run(struct sl_runtime *rt)
 {
-        go_before_workers();
+        sl_urgent_thread_unless_given(SL_CONTROL_NICENESS);
         for (runtime_look(rt); !rt->stops; runtime_look(rt))
                 rest(rt, SLEEP_LIMIT_NS);
         drain(rt);

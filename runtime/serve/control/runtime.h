@@ -61,5 +61,5 @@ void sl_runtime_stop(struct sl_runtime *runtime);
 void sl_runtime_sample(struct sl_runtime *runtime, uint32_t sampling);
 
 /* Scans again: loads what is new, reloads what changed, unloads what is gone. Control thread (a handler); goes on in the
- * background. */
+ * background, and options.reloaded tells when the scan has ended. */
 void sl_runtime_reload(struct sl_runtime *runtime);

@@ -189,16 +189,31 @@ static void refuse(struct sl_sessions *s, struct sl_session *session, enum sl_me
         send_refusal(session, type, status, text);
 }
 
+static struct sl_session *find_admin(struct sl_sessions *s, uint64_t id)
+{
+        for (uint32_t i = 0; i < s->n_sessions; i++)
+                if (s->sessions[i].state == SESSION_ADMIN && s->sessions[i].id == id)
+                        return &s->sessions[i];
+        return NULL;
+}
+
 void sl_sessions_answer(struct sl_sessions *s, uint64_t asker, int status, const char *text)
 {
-        for (uint32_t i = 0; i < s->n_sessions; i++) {
-                struct sl_message message = {.type = SL_MESSAGE_DONE, .status = status};
+        struct sl_message message = {.type = SL_MESSAGE_DONE, .status = status};
+        struct sl_session *session = find_admin(s, asker);
 
-                if (s->sessions[i].state != SESSION_ADMIN || s->sessions[i].id != asker)
-                        continue;
-                snprintf(message.text, sizeof(message.text), "%s", text);
-                send_message(&s->sessions[i], &message, NULL, 0);
-        }
+        if (!session)
+                return;
+        snprintf(message.text, sizeof(message.text), "%s", text);
+        send_message(session, &message, NULL, 0);
+}
+
+void sl_sessions_refuse(struct sl_sessions *s, uint64_t asker, int status, const char *text)
+{
+        struct sl_session *session = find_admin(s, asker);
+
+        if (session)
+                refuse(s, session, SL_MESSAGE_DONE, status, text);
 }
 
 static void handle_hello(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello)

@@ -56,8 +56,9 @@ void sl_sessions_happened(struct sl_sessions *sessions, uint64_t token, uint32_t
 /* An event of the dispatcher: CHANNEL_GONE, CHANNEL_BROKEN, REGION_RELEASED. */
 void sl_sessions_event(struct sl_sessions *sessions, const struct sl_event *event);
 
-/* The answer to an administrator's message; nothing if that one has left. */
+/* The answer to an administrator's message; nothing if that one has left. A refusal is also logged. */
 void sl_sessions_answer(struct sl_sessions *sessions, uint64_t asker, int status, const char *text);
+void sl_sessions_refuse(struct sl_sessions *sessions, uint64_t asker, int status, const char *text);
 
 /* Those who have sent more than their turn allowed go on, each with one more turn, so that nobody waits long for them. Return: true
  * when there may be more to do. */

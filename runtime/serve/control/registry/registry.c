@@ -7,11 +7,13 @@
 #include "applied.h"
 #include "askers.h"
 #include "autoscale.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "compilers.h"
 #include "crew.h"
+#include "draft.h"
 #include "ensemble.h"
 #include "history_file.h"
 #include "lets.h"
@@ -22,6 +24,7 @@
 #include "model.h"
 #include "names.h"
 #include "news.h"
+#include "orders.h"
 #include "plan.h"
 #include "registry_state.h"
 #include "requested.h"
@@ -40,6 +43,8 @@
 #include <string.h>
 
 #define CORES_LOOK_NS (500 * SL_NS_PER_MS)
+#define ORDERS_A_TURN 16u
+#define LOG_DEBUG     3            /* as sl_runtime_log_fn counts */
 #define ENDS_LOOK_NS  SL_NS_PER_MS /* at workers whose threads end: of that nobody hears */
 
 static int no_memory(struct sl_error *error)
@@ -60,10 +65,12 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
         if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores, options->stats,
                     &registry->lets) < 0 ||
                 sl_tasks_new(registry, &registry->tasks) < 0 || sl_compilers_new(options->control, &registry->compilers) < 0 ||
+                sl_orders_new(options->runtime, options->control, &registry->orders) < 0 ||
                 sl_merger_new(registry, &registry->merger) < 0 || sl_mitigation_new(registry, &registry->mitigation) < 0 ||
                 sl_autoscale_new(registry, &registry->autoscale) < 0) {
                 sl_mitigation_free(registry->mitigation);
                 sl_merger_free(registry->merger);
+                sl_orders_free(registry->orders);
                 sl_compilers_free(registry->compilers);
                 sl_tasks_free(registry->tasks);
                 sl_lets_free(registry->lets);
@@ -178,7 +185,7 @@ static bool is_busy(const struct sl_registry *r)
         for (uint32_t i = 0; i < r->n_awake; i++)
                 if (is_on_its_way(sl_awake_at(r, i)))
                         return true;
-        return r->group;
+        return r->group || sl_orders_wait(r->orders);
 }
 
 /* What is told may be replaced at once; nobody is answered before that. */
@@ -194,6 +201,134 @@ static void act_and_tell(struct sl_registry *r)
                 sl_news_answer(r);
 }
 
+/* ---- orders ---- */
+
+static int want_members(
+        struct sl_registry *r, const struct sl_model_spec *spec, const struct sl_listing *listing, struct sl_error *error)
+{
+        for (uint32_t m = 0; m < spec->n_members; m++) {
+                const struct sl_model_spec *member = sl_listing_find(listing, spec->members[m]);
+                const struct sl_served *there = sl_names_find(r, spec->members[m]);
+                struct sl_served *served;
+                int result = 0;
+
+                if (!member)
+                        return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
+                                spec->members[m]);
+                if (!member->refused && (!there || sl_served_state(there) == SL_SERVED_FAILED))
+                        result = sl_want(r, member, false, SL_WANT_ADMINISTRATOR, &served, error);
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}
+
+static int order_sync(struct sl_registry *r, const struct sl_listing *listing)
+{
+        sl_listing_follow(r, listing, NULL);
+        sl_tasks_follow(r->tasks);
+        return 0;
+}
+
+static int order_load(struct sl_registry *r, const struct sl_order *order, const struct sl_listing *listing, struct sl_error *error)
+{
+        const struct sl_model_spec *spec = sl_listing_find(listing, order->name);
+        struct sl_served *served;
+        int result;
+
+        if (!spec && sl_tasks_has(r->tasks, order->name))
+                return sl_error_set(error, EINVAL, "\"%s\" is a task: its variants are loaded by their own names", order->name);
+        if (!spec)
+                return sl_error_set(error, ENOENT, "no model \"%s\" in the repository", order->name);
+        if (spec->refused)
+                return sl_error_set(error, EINVAL, "\"%s\" cannot be served: %s", order->name, spec->refused);
+        result = want_members(r, spec, listing, error);
+        if (result == 0)
+                result = sl_want(r, spec, order->kind == SL_ORDER_RELOAD, SL_WANT_ADMINISTRATOR, &served, error);
+        if (result < 0)
+                return result;
+        sl_listing_follow(r, listing, order->name);
+        if (sl_served_is_ready(served) && served->serves == served->want.number && !sl_served_is_changing(served))
+                return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", order->name);
+        result = sl_askers_add(served, order->asker, false, error);
+        if (result == 0 && spec->on_request && !sl_served_is_ready(served))
+                result = sl_requested_ask(r, served, SL_ASKED_BY_NOBODY, error);
+        return result;
+}
+
+static int order_unload(struct sl_registry *r, const struct sl_order *order, struct sl_error *error)
+{
+        struct sl_served *served = sl_names_find(r, order->name);
+        const struct sl_served *user;
+        int result;
+
+        if (!served)
+                return sl_error_set(error, ENOENT, "no model \"%s\" is loaded", order->name);
+        user = ensemble_with(r, order->name);
+        if (user)
+                return sl_error_set(
+                        error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", order->name, user->name);
+        result = sl_askers_add(served, order->asker, true, error);
+        if (result == 0)
+                sl_want_nothing(r, served, SL_WANT_ADMINISTRATOR, "it was unloaded");
+        return result;
+}
+
+static int order_configure(
+        struct sl_registry *r, const struct sl_order *order, const struct sl_listing *listing, struct sl_error *error)
+{
+        int result = sl_applied_end(r, order->asker, error);
+
+        if (result == 0)
+                sl_listing_follow(r, listing, NULL);
+        return result;
+}
+
+/* It becomes a want, or is refused. */
+static int want_order(struct sl_registry *r, struct sl_order *order, struct sl_error *error)
+{
+        const struct sl_scan_found *found = sl_orders_found(r->orders);
+
+        if (order->scan && found->status < 0) {
+                *error = found->error;
+                return found->status;
+        }
+        switch (order->kind) {
+        case SL_ORDER_SYNC:
+                return order_sync(r, &found->listing);
+        case SL_ORDER_LOAD:
+        case SL_ORDER_RELOAD:
+                return order_load(r, order, &found->listing, error);
+        case SL_ORDER_UNLOAD:
+                return order_unload(r, order, error);
+        case SL_ORDER_APPLY:
+                return sl_applied_begin(r, sl_take(order->draft), order->asker, error);
+        case SL_ORDER_CONFIGURE:
+                return order_configure(r, order, &found->listing, error);
+        }
+        return 0;
+}
+
+/* Whatever waits for no scan is wanted, a few a turn: what follows from it comes before the next of them, and so do the sockets. */
+static void hear_orders(struct sl_registry *r)
+{
+        struct sl_order order;
+
+        if (sl_orders_hear(r->orders) && sl_orders_found(r->orders)->status == 0)
+                sl_listing_count(r, &sl_orders_found(r->orders)->listing);
+        for (uint32_t i = 0; i < ORDERS_A_TURN && sl_orders_take(r->orders, &order); i++) {
+                struct sl_error error = {""};
+                int result = want_order(r, &order, &error);
+
+                if (order.kind == SL_ORDER_SYNC)
+                        r->options.synced(r->options.context, result, error.text);
+                else if (result < 0)
+                        r->options.refuse(r->options.context, order.asker, result, error.text);
+        }
+        if (sl_orders_are_ready(r->orders))
+                r->due_ns = 0;
+}
+
 /* Hears what has happened, does what follows from it, shows it, and answers who has asked for it. */
 void sl_registry_advance(struct sl_registry *r)
 {
@@ -201,6 +336,7 @@ void sl_registry_advance(struct sl_registry *r)
 
         look_at_cores(r);
         relieve_workers(r);
+        hear_orders(r);
         sl_serving_bury(r);
         hear_staff(r);
         due_ns = sl_loads_hear(r);
@@ -313,70 +449,51 @@ const cpu_set_t *sl_registry_worker_cores(const struct sl_registry *r)
         return &r->lets->allowed;
 }
 
-int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
+static void log_order(struct sl_registry *r, const struct sl_order *order)
 {
-        struct sl_listing listing;
-        int result = sl_listing_read(r, &listing, error);
+        struct sl_fields fields = {0};
 
-        if (result < 0)
+        sl_fields_add(&fields, "order", sl_order_name(order->kind));
+        if (order->name[0])
+                sl_fields_add(&fields, "model", order->name);
+        sl_account_log(r->options.accounts, NULL, LOG_DEBUG, "order", fields.text);
+}
+
+static int add_order(struct sl_registry *r, struct sl_order *order, const char *name, struct sl_error *error)
+{
+        int result;
+
+        if (name)
+                snprintf(order->name, sizeof(order->name), "%s", name);
+        result = sl_orders_add(r->orders, order, error);
+        if (result < 0) {
+                sl_draft_free(order->draft);
                 return result;
-        sl_listing_follow(r, &listing, NULL);
-        sl_tasks_follow(r->tasks);
+        }
+        log_order(r, order);
         sl_registry_advance(r);
         return 0;
 }
 
-static int want_members(
-        struct sl_registry *r, const struct sl_model_spec *spec, const struct sl_listing *listing, struct sl_error *error)
+int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
 {
-        for (uint32_t m = 0; m < spec->n_members; m++) {
-                const struct sl_model_spec *member = sl_listing_find(listing, spec->members[m]);
-                const struct sl_served *there = sl_names_find(r, spec->members[m]);
-                struct sl_served *served;
-                int result = 0;
-
-                if (!member)
-                        return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
-                                spec->members[m]);
-                if (!member->refused && (!there || sl_served_state(there) == SL_SERVED_FAILED))
-                        result = sl_want(r, member, false, SL_WANT_ADMINISTRATOR, &served, error);
-                if (result < 0)
-                        return result;
-        }
-        return 0;
+        return add_order(r, &(struct sl_order){.kind = SL_ORDER_SYNC}, NULL, error);
 }
 
 int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64_t asker, struct sl_error *error)
 {
-        const struct sl_model_spec *spec;
-        struct sl_listing listing;
-        struct sl_served *served;
-        int result = sl_listing_read(r, &listing, error);
+        return add_order(r, &(struct sl_order){.kind = again ? SL_ORDER_RELOAD : SL_ORDER_LOAD, .asker = asker}, name, error);
+}
 
-        if (result < 0)
-                return result;
-        spec = sl_listing_find(&listing, name);
-        if (!spec && sl_tasks_has(r->tasks, name))
-                return sl_error_set(error, EINVAL, "\"%s\" is a task: its variants are loaded by their own names", name);
-        if (!spec)
-                return sl_error_set(error, ENOENT, "no model \"%s\" in the repository", name);
-        if (spec->refused)
-                return sl_error_set(error, EINVAL, "\"%s\" cannot be served: %s", name, spec->refused);
-        result = want_members(r, spec, &listing, error);
-        if (result == 0)
-                result = sl_want(r, spec, again, SL_WANT_ADMINISTRATOR, &served, error);
-        if (result < 0) {
-                sl_registry_advance(r); /* members may be wanted by now */
-                return result;
-        }
-        sl_listing_follow(r, &listing, name);
-        if (sl_served_is_ready(served) && served->serves == served->want.number && !sl_served_is_changing(served))
-                return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
-        result = sl_askers_add(served, asker, false, error);
-        if (result == 0 && spec->on_request && !sl_served_is_ready(served))
-                result = sl_requested_ask(r, served, SL_ASKED_BY_NOBODY, error);
-        sl_registry_advance(r);
-        return result;
+int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, struct sl_error *error)
+{
+        return add_order(r, &(struct sl_order){.kind = SL_ORDER_UNLOAD, .asker = asker}, name, error);
+}
+
+int sl_registry_apply(struct sl_registry *r, struct sl_draft *draft, uint64_t asker, struct sl_error *error)
+{
+        return add_order(r, &(struct sl_order){.kind = draft ? SL_ORDER_APPLY : SL_ORDER_CONFIGURE, .asker = asker, .draft = draft},
+                NULL, error);
 }
 
 int sl_registry_open(struct sl_registry *r, const char *name, uint32_t uid, struct sl_error *error)
@@ -393,48 +510,11 @@ int sl_registry_open(struct sl_registry *r, const char *name, uint32_t uid, stru
         return result;
 }
 
-int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, struct sl_error *error)
-{
-        struct sl_served *served = sl_names_find(r, name);
-        const struct sl_served *user;
-        int result;
-
-        if (!served)
-                return sl_error_set(error, ENOENT, "no model \"%s\" is loaded", name);
-        user = ensemble_with(r, name);
-        if (user)
-                return sl_error_set(error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", name, user->name);
-        result = sl_askers_add(served, asker, true, error);
-        if (result < 0)
-                return result;
-        sl_want_nothing(r, served, SL_WANT_ADMINISTRATOR, "it was unloaded");
-        sl_registry_advance(r);
-        return 0;
-}
-
-int sl_registry_apply(struct sl_registry *r, struct sl_draft *draft, uint64_t asker, struct sl_error *error)
-{
-        int result;
-
-        if (draft) {
-                result = sl_applied_begin(r, draft, asker, error);
-        } else {
-                struct sl_listing listing;
-
-                result = sl_listing_read(r, &listing, error);
-                if (result == 0)
-                        result = sl_applied_end(r, asker, error);
-                if (result == 0)
-                        sl_listing_follow(r, &listing, NULL);
-        }
-        sl_registry_advance(r);
-        return result;
-}
-
 struct sl_registry *sl_registry_free(struct sl_registry *r)
 {
         if (!r)
                 return NULL;
+        sl_orders_free(r->orders);
         sl_answers_drop(r);
         r->merger = sl_merger_free(r->merger);
         for (uint32_t i = 0; i < r->n_served; i++) {

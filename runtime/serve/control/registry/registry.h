@@ -30,26 +30,30 @@ struct sl_registry *sl_registry_free(struct sl_registry *registry);
 
 /*
  * Makes the table as scan() says: loads what is new, replaces what has another stamp, changes the number of workers where that is
- * all that differs, unloads what is gone, leaves alone what is refused. Return: 0; -errno of scan() with text: nothing is changed.
+ * all that differs, unloads what is gone, leaves alone what is refused. options.synced tells when that is wanted. Return: 0; -EBUSY
+ * too much waits to be wanted, with text.
  */
 int sl_registry_sync(struct sl_registry *registry, struct sl_error *error);
 
 /*
- * One name, on behalf of @asker (0: nobody), who is answered later through options.answer. RELOAD (@again) loads again whatever the
- * stamp says, unless no more than the workers have changed. Versions under names of their own ("lenet:2") that the repository
- * has come along, and those that it has no more go. Return: 0: an answer comes or has come; -errno with text: none comes. -ENOENT
- * no such name, -EINVAL it cannot be served as it is, -EEXIST it is loaded already, -EBUSY a member of a loaded ensemble (UNLOAD),
- * or too many wait for it, -ENOSPC the catalogue is full, -ENOMEM
+ * On behalf of @asker (0: nobody), who is answered later through options.answer or options.refuse. What administrators ask for is
+ * wanted in the order in which it came. Return: 0: an answer comes or has come; -EBUSY too much waits to be wanted, with text: none
+ * comes.
+ *
+ * LOAD and RELOAD look at what the repository has from now on. RELOAD (@again) loads again whatever the stamp says, unless no more
+ * than the workers have changed. Versions under names of their own ("lenet:2") that the repository has come along, and those that
+ * it has no more go. Refused with -ENOENT no such name, -EINVAL it cannot be served as it is, -EEXIST it is loaded already, -EBUSY
+ * a member of a loaded ensemble (UNLOAD), or too many wait for it, -ENOSPC the catalogue is full, -ENOMEM, -errno of scan().
  */
 int sl_registry_load(struct sl_registry *registry, const char *name, bool again, uint64_t asker, struct sl_error *error);
-
-/* User @uid wants to open the model, which is loaded on request: the catalogue says what comes of it. Return: 0; -ENOENT; -EIO it
- * cannot be served; -EDQUOT. With text. */
-int sl_registry_open(struct sl_registry *registry, const char *name, uint32_t uid, struct sl_error *error);
 int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t asker, struct sl_error *error);
 
 /* Workers of several models at once; NULL: as the configuration says. Takes @draft in any case. Return: as above; applied.h. */
 int sl_registry_apply(struct sl_registry *registry, struct sl_draft *draft, uint64_t asker, struct sl_error *error);
+
+/* User @uid wants to open the model, which is loaded on request: the catalogue says what comes of it. Return: 0; -ENOENT; -EIO it
+ * cannot be served; -EDQUOT. With text. */
+int sl_registry_open(struct sl_registry *registry, const char *name, uint32_t uid, struct sl_error *error);
 
 /* Cores where workers may run. */
 const cpu_set_t *sl_registry_worker_cores(const struct sl_registry *registry);

@@ -14,6 +14,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Of threads that administrators wait for, and which compute little: behind the dispatcher, before workers. */
+#define SL_CONTROL_NICENESS (-5)
+
 struct sl_compile_zygote;
 struct sl_decision_log;
 struct sl_error;
@@ -39,13 +42,19 @@ struct sl_quota {
 typedef void (*sl_runtime_log_fn)(void *context, int level, const char *event, const char *fields);
 
 /*
- * What there is to serve now: called by the control thread at the start, for LOAD, and for a reload. On success the array and
- * what it points to stay valid until the next call. Return: 0, -errno with text.
+ * What there is to serve now: called at the start, for LOAD, and for a reload, on a thread of its own, where it may wait for files.
+ * One call at a time. On success the array and what it points to stay valid until the next call. Return: 0, -errno with text.
  */
 typedef int (*sl_runtime_scan_fn)(
         void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error);
 
-/* The tasks of the last scan, valid as long as what that gave. */
+/* A scan has succeeded, and what it gave is looked at from now on. Control thread, never during a scan. */
+typedef void (*sl_runtime_scanned_fn)(void *context);
+
+/* What sl_runtime_reload() has asked for is wanted, or could not be read. Control thread. */
+typedef void (*sl_runtime_reloaded_fn)(void *context);
+
+/* The tasks of the last scan, valid as long as what that gave. Control thread. */
 typedef const struct sl_task_spec *(*sl_runtime_tasks_fn)(void *context, uint32_t *ret_n);
 
 enum sl_autoscale_mode { SL_AUTOSCALE_OFF, SL_AUTOSCALE_ADVISE, SL_AUTOSCALE_ON };
@@ -94,9 +103,11 @@ struct sl_runtime_options {
         struct sl_plan_cache *cache;       /* of plans; NULL: none. Outlives the runtime; the control thread's */
 
         sl_runtime_scan_fn scan;
-        sl_runtime_tasks_fn tasks; /* NULL: there are none */
+        sl_runtime_scanned_fn scanned;   /* NULL: nothing is to be done */
+        sl_runtime_reloaded_fn reloaded; /* likewise */
+        sl_runtime_tasks_fn tasks;       /* NULL: there are none */
         sl_runtime_log_fn log;
-        void *context; /* of scan, tasks and log */
+        void *context; /* of all of these */
 };
 
 /* Defaults for everything but scan. */

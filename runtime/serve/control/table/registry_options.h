@@ -37,5 +37,11 @@ struct sl_registry_options {
         /* An operation that somebody asked for has ended, and the dispatcher has taken what came of it: @status 0 or -errno with
          * @text. */
         void (*answer)(void *context, uint64_t asker, int status, const char *text);
+
+        /* What somebody asked for cannot be begun: -errno with text. */
+        void (*refuse)(void *context, uint64_t asker, int status, const char *text);
+
+        /* The repository has been read for sl_registry_sync(), and is wanted: 0, or -errno with text, and nothing is changed. */
+        void (*synced)(void *context, int status, const char *text);
         void *context;
 };

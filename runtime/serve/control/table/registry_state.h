@@ -19,6 +19,7 @@ struct sl_compilers;
 struct sl_draft;
 struct sl_history_file;
 struct sl_mitigation;
+struct sl_orders;
 struct sl_tasks;
 
 #define SL_NAME_BUCKETS (2 * SL_CATALOGUE_MODELS)
@@ -45,6 +46,7 @@ struct sl_registry {
         uint32_t n_left_out;           /* names of the repository for which the table had no room when it was last read */
         uint64_t load_turn;            /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;
+        struct sl_orders *orders;       /* that are no wants yet */
         struct sl_compilers *compilers; /* of loads */
         struct sl_bundles bundles;      /* of models that share workers */
         struct sl_tasks *tasks;         /* over its names */

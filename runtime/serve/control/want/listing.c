@@ -16,13 +16,10 @@
 #define LEFT_OUT_LINES 32
 #define LEFT_OUT_BYTES 768 /* of names in a line */
 
-int sl_listing_read(struct sl_registry *r, struct sl_listing *listing, struct sl_error *error)
+void sl_listing_count(struct sl_registry *r, const struct sl_listing *listing)
 {
-        int result = r->options.runtime->scan(r->options.runtime->context, &listing->specs, &listing->n, error);
         uint32_t workers = 0, fused = 0;
 
-        if (result < 0)
-                return result;
         for (uint32_t i = 0; i < listing->n; i++) {
                 const struct sl_model_spec *spec = &listing->specs[i];
                 const struct sl_allotment *applied = sl_draft_find(r->in_force, spec->name);
@@ -36,7 +33,6 @@ int sl_listing_read(struct sl_registry *r, struct sl_listing *listing, struct sl
                         fused = unplaced > fused ? unplaced : fused;
         }
         sl_lets_expect(r->lets, workers + fused);
-        return 0;
 }
 
 const struct sl_model_spec *sl_listing_find(const struct sl_listing *listing, const char *name)

@@ -18,8 +18,8 @@ struct sl_listing {
         uint32_t n;
 };
 
-/* Return: 0; -errno of scan() with text. */
-int sl_listing_read(struct sl_registry *registry, struct sl_listing *ret_listing, struct sl_error *error);
+/* One that has just been read: how many workers there are to be, which says where each may run. */
+void sl_listing_count(struct sl_registry *registry, const struct sl_listing *listing);
 
 /* NULL: there is none of that name. */
 const struct sl_model_spec *sl_listing_find(const struct sl_listing *listing, const char *name);
