@@ -24,6 +24,16 @@ from test_client import counting, used_bytes
 from world import LIMIT, WorldCase
 
 
+def setUpModule():
+    """Each collection looks at what the tests make alone: the modules' own objects take most of the time."""
+    gc.collect()
+    gc.freeze()
+
+
+def tearDownModule():
+    gc.unfreeze()
+
+
 class References(WorldCase):
     def ways(self):
         """Calls that end well and badly, by the three ways; each leaves nothing."""
