@@ -106,6 +106,9 @@ static int run_conv(const struct sl_node_desc *node, int64_t channel_step, const
         case SL_DTYPE_F64:
                 conv_all(&c, x->dims[0], SL_DTYPE_F64);
                 break;
+        case SL_DTYPE_BF16:
+                conv_all(&c, x->dims[0], SL_DTYPE_BF16);
+                break;
         default:
                 conv_all(&c, x->dims[0], node->inputs[0].dtype);
                 break;

@@ -74,11 +74,6 @@ double sl_ref_from_f16(uint16_t bits)
         return unpack(&f16, bits);
 }
 
-double sl_ref_from_bf16(uint16_t bits)
-{
-        return unpack(&bf16, bits);
-}
-
 uint16_t sl_ref_to_f16(double value)
 {
         return pack(&f16, value);

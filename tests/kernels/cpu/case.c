@@ -328,13 +328,17 @@ static void store(void *data, uint32_t dtype, uint64_t index, double value)
         }
 }
 
-/* Copies between layouts, one element at a time: the plainest way there is. */
+/* Copies between layouts, one element at a time: the plainest way there is. Most lie the same way. */
 static void permute(const struct sl_tensor *to, void *target, const struct sl_tensor *from, const void *source)
 {
         int64_t to_strides[SL_RANK_MAX], from_strides[SL_RANK_MAX];
         size_t bytes = sl_dtype_bytes(to->dtype);
         uint64_t elements = sl_shape_elements(&to->shape);
 
+        if (to->layout == from->layout) {
+                memcpy(target, source, sl_tensor_bytes(to));
+                return;
+        }
         sl_tensor_strides(to, to_strides);
         sl_tensor_strides(from, from_strides);
         for (uint64_t i = 0; i < elements; i++) {
