@@ -207,7 +207,8 @@ struct arguments {
         char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
         char options[SL_LOWER_OPTION_COUNT][OPTION_TEXT_BYTES];
         char tried[SL_TRIED_SIZES_MAX][SL_DIM_SIZES_TEXT_MAX];
-        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_COMPILE_MEMBERS_MAX + 2 * SL_TRIED_SIZES_MAX + 2 * SL_LOWER_OPTION_COUNT + 1];
+        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_COMPILE_MEMBERS_MAX + 2 * SL_TRIED_SIZES_MAX + 2 * SL_LOWER_OPTION_COUNT +
+                   1];
 };
 
 static char *number_text(struct arguments *arguments, enum sl_child_arg arg, uint64_t value)
@@ -499,7 +500,7 @@ static int judge(const struct sl_compilation *compilation, bool ended, const sig
  * The child has ended, but the kernel may hold pages of the file for a moment longer: to move them, or for a processor that has not
  * come to tell. It waits some tens of milliseconds for that by itself, and is asked again.
  */
-static int seal(int fd, struct sl_error *error)
+int sl_compile_seal(int fd, struct sl_error *error)
 {
         for (int i = 0; i < SEAL_TRIES; i++) {
                 if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
@@ -510,7 +511,7 @@ static int seal(int fd, struct sl_error *error)
         return sl_error_set(error, errno, "plan file: it cannot be sealed: %s", strerror(errno));
 }
 
-int sl_compile_finish_noted(
+int sl_compile_finish_unsealed(
         struct sl_compilation *compilation, int *ret_plan_fd, struct sl_compile_notes *ret_notes, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *owned = compilation;
@@ -525,11 +526,9 @@ int sl_compile_finish_noted(
         if (owned->zygote && status.si_code != CLD_EXITED)
                 sl_compile_zygote_renew(owned->zygote);
         read_report(owned, &report);
-        *ret_notes = report.notes;
+        if (ret_notes)
+                *ret_notes = report.notes;
         r = judge(owned, ended, &status, &report, error);
-        if (r < 0)
-                return r;
-        r = seal(owned->plan_fd, error);
         if (r < 0)
                 return r;
         *ret_plan_fd = sl_take_fd(&owned->plan_fd);
@@ -540,9 +539,18 @@ int sl_compile_finish_noted(
 
 int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error)
 {
-        struct sl_compile_notes notes;
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct sl_error cause;
+        int r = sl_compile_finish_unsealed(compilation, &fd, NULL, error);
 
-        return sl_compile_finish_noted(compilation, ret_plan_fd, &notes, error);
+        if (r < 0)
+                return r;
+        r = sl_compile_seal(fd, &cause);
+        if (r < 0 && error)
+                *error = cause;
+        if (r == 0)
+                *ret_plan_fd = sl_take_fd(&fd);
+        return r;
 }
 
 void sl_compile_kill(const struct sl_compilation *compilation)

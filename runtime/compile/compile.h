@@ -81,9 +81,15 @@ struct sl_compile_notes {
         char text[SL_COMPILE_NOTES_BYTES];
 };
 
-/* The same, with the notes; -ENODATA: nothing of the models is merged, the text says why. */
-int sl_compile_finish_noted(
+/*
+ * The same in two parts, for a thread that may not wait: the plan file is not sealed, and nobody maps it before sl_compile_seal().
+ * @ret_notes: NULL is fine. -ENODATA: nothing of the models is merged, the text says why.
+ */
+int sl_compile_finish_unsealed(
         struct sl_compilation *compilation, int *ret_plan_fd, struct sl_compile_notes *ret_notes, struct sl_error *error);
+
+/* The kernel may hold pages of the file for a moment longer: waits for tens of milliseconds then. Return: 0; -errno with text. */
+int sl_compile_seal(int plan_fd, struct sl_error *error);
 
 /* Kills the child, and waits for nothing: sl_compile_cancel() is to follow. Any thread, while the owner leaves it alone. */
 void sl_compile_kill(const struct sl_compilation *compilation);

@@ -352,7 +352,7 @@ static int end_compilation(struct sl_fuse *fuse)
 {
         struct sl_fuse_found found = {0};
 
-        found.status = sl_compile_finish_noted(sl_take(fuse->compilation), &fuse->plan_fd, &found.notes, &found.error);
+        found.status = sl_compile_finish_unsealed(sl_take(fuse->compilation), &fuse->plan_fd, &found.notes, &found.error);
         fuse->notes = found.notes;
         if (found.status == 0)
                 return start_step(fuse, MEASURING);

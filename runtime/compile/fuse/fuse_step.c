@@ -191,7 +191,10 @@ static int check_copies(struct sl_fuse_step *step)
 static int open_and_measure(struct sl_fuse_step *step)
 {
         struct sl_fuse_found *found = &step->found;
-        int r = sl_plan_open(step->options.plan_fd, &found->plan, &found->error);
+        int r = sl_compile_seal(step->options.plan_fd, &found->error);
+
+        if (r == 0)
+                r = sl_plan_open(step->options.plan_fd, &found->plan, &found->error);
 
         found->notes = *step->options.notes;
         if (r == 0)

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "compile.h"
-#include "compile_need.h"
 #include "memory.h"
 #include "runtime_options.h"
 
@@ -36,7 +35,7 @@ int sl_compiler_limit_passed(const struct sl_runtime_options *runtime, const str
         const struct sl_compiler_share *share, struct sl_error *error)
 {
         bool by_key = share->limit >= sl_compiler_limit_configured(runtime);
-        uint64_t files, need = sl_compile_need(share->path, &files), left = sl_memory_left(memory) + share->promised;
+        uint64_t files = share->files, need = share->need, left = sl_memory_left(memory) + share->promised;
         const char *about = need > share->limit ? "about" : "more than";
 
         if (need <= share->limit)

@@ -17,10 +17,9 @@ uint64_t sl_compiler_limit_configured(const struct sl_runtime_options *runtime);
  */
 uint64_t sl_compiler_limit(const struct sl_runtime_options *runtime, const struct sl_memory *memory, uint64_t need);
 
-/* Of the model in @path; @promised to it and not yet given back, of which @limit was the compiler's own. */
+/* @promised to it and not yet given back, of which @limit was the compiler's own; @need, of its @files, as of sl_compile_need(). */
 struct sl_compiler_share {
-        const char *path;
-        uint64_t limit, promised;
+        uint64_t need, files, limit, promised;
 };
 
 /* Puts in front of @error what it takes, what was left, and which key says so. Return: -ENOMEM. */

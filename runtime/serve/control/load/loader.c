@@ -11,7 +11,6 @@
 #include "batch_limit.h"
 #include "bundles.h"
 #include "compile.h"
-#include "compile_need.h"
 #include "compiler_limit.h"
 #include "compilers.h"
 #include "cores.h"
@@ -40,15 +39,11 @@
 #define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
 #define LOG_DEBUG   3
 
-/* A sealed plan is walked, but not read: so small a one sooner than a thread is started for it. */
-#define OPENED_AT_ONCE (1 << 20)
-
 struct sl_load {
         struct sl_load_options options;
         enum sl_load_state state;
         uint64_t waits_ns;                  /* since when, of one that waits for a process */
         struct sl_plan_fetch *fetch;        /* while SEARCHING, and OPENING */
-        int plan_fd;                        /* while OPENING: of what has been compiled; else -1 */
         struct sl_compile_order *order;     /* while COMPILING: its start; */
         struct sl_compilation *compilation; /* and then that */
         struct sl_model *model;
@@ -65,6 +60,7 @@ struct sl_load {
         struct sl_worker_set workers;
         struct sl_tried_sizes tried;
         struct sl_standby standby; /* until its plan is the model's */
+        uint64_t need, files;      /* of a compilation, as the search has found */
         uint64_t compiler_limit;   /* of the process that compiles */
         uint64_t compiler_bytes;   /* promised while COMPILING, then for the plan file while OPENING */
         int status;                /* of FAILED */
@@ -133,15 +129,6 @@ static void log_load(const struct sl_load *load, int level, const char *event, c
         sl_account_log(load->options.accounts, account, level, event, fields.text);
 }
 
-/* Before it is read, where no cache has looked at it: of external data, which only the content tells of, nobody knows then. */
-static void identify_file(struct sl_load *load)
-{
-        int64_t changed;
-
-        load->file = (struct sl_model_identity){.known = false};
-        load->file.known = sl_model_identify(load->path, false, &load->file.digest, &changed) == 0;
-}
-
 /* Whatever goes wrong with the cache, the model is compiled; one line says so. */
 static void end_search(struct sl_load *load)
 {
@@ -158,10 +145,9 @@ static void end_search(struct sl_load *load)
         load->key = found.key;
         load->model->content[0] = found.keyed ? found.key.content.low : 0;
         load->model->content[1] = found.keyed ? found.key.content.high : 0;
-        if (found.keyed)
-                load->file = (struct sl_model_identity){.digest = found.key.identity, .known = true, .folder = found.key.folder};
-        else
-                identify_file(load);
+        load->file = found.file;
+        load->need = found.need;
+        load->files = found.files;
         if (found.plan)
                 log_load(load, LOG_DEBUG, "cache-used", load->key.name);
 }
@@ -336,7 +322,6 @@ static int take_compiler_memory(struct sl_load *load, uint64_t bytes, struct sl_
 static int start_compilation(struct sl_load *load, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = load->options.runtime;
-        uint64_t files;
         struct sl_compile_options options = {
                 .program = runtime->compile_program,
                 .data_folders = runtime->data_folders,
@@ -347,7 +332,7 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
                 .base_sum = load->options.base ? sl_plan_identity(load->options.base).checksum : 0,
-                .memory_bytes = sl_compiler_limit(runtime, load->options.memory, sl_compile_need(load->path, &files)),
+                .memory_bytes = sl_compiler_limit(runtime, load->options.memory, load->need),
                 .seconds = runtime->compile_seconds,
         };
         int r;
@@ -367,8 +352,8 @@ static uint64_t search_seconds(const struct sl_load *load)
         return seconds && seconds < load->lowering.plan_seconds ? seconds : load->lowering.plan_seconds;
 }
 
-/* @at_once: it has ended. */
-static int start_fetch(struct sl_load *load, enum sl_load_state state, bool at_once, struct sl_error *error)
+/* @plan_fd: of what has been compiled, taken in any case; -1: there is none yet. */
+static int start_fetch(struct sl_load *load, enum sl_load_state state, int plan_fd, struct sl_error *error)
 {
         struct sl_plan_fetch_options options = {
                 .cache = load->options.runtime->cache,
@@ -380,8 +365,7 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, bool at_o
                 .cores = sl_lets_start_cores(load->options.lets, NULL, load->options.background),
                 .sized = load->options.sized,
                 .base = load->options.base,
-                .plan_fd = load->plan_fd,
-                .at_once = at_once,
+                .plan_fd = plan_fd,
         };
         int r = sl_plan_fetch_new(&options, &load->fetch);
 
@@ -421,7 +405,6 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         if (options->standby)
                 load->standby = sl_standby_hold(options->standby);
         load->options.standby = NULL;
-        load->plan_fd = -1;
         load->lowering = spec->lowering;
         fill_core(options, &load->lowering);
         load->batch_bytes_max = spec->batch_bytes_max;
@@ -457,12 +440,8 @@ static int find_plan(struct sl_load *load, struct sl_error *error)
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);
         }
-        if (load->options.runtime->cache) {
-                load->waits_ns = sl_clock_ns();
-                return start_fetch(load, SL_LOAD_SEARCHING, false, error);
-        }
-        identify_file(load);
-        return start_compilation(load, error);
+        load->waits_ns = sl_clock_ns();
+        return start_fetch(load, SL_LOAD_SEARCHING, -1, error);
 }
 
 /* It begins where the one that made the plan has ended. */
@@ -543,7 +522,6 @@ struct sl_load *sl_load_free(struct sl_load *load)
         if (!load)
                 return NULL;
         sl_plan_fetch_free(load->fetch);
-        sl_cleanup_fd(&load->plan_fd);
         sl_gpu_asks_end(&load->asks);
         end_compiler(load);
         give_compiler_memory(load);
@@ -585,11 +563,12 @@ static int end_opening(struct sl_load *load, struct sl_error *error)
         sl_plan_free(found.base);
         load->model->plan = found.plan;
         if (found.status < 0) {
+                sl_cleanup_fd(&found.plan_fd);
                 *error = found.error;
                 return found.status;
         }
-        keep_in_cache(load, load->plan_fd);
-        close(sl_take_fd(&load->plan_fd));
+        keep_in_cache(load, found.plan_fd);
+        close(found.plan_fd);
         give_compiler_memory(load);
         say_if_slower(load);
         return start(load, error);
@@ -615,27 +594,24 @@ static int fall_back(struct sl_load *load, const struct sl_error *cause, struct 
 /* Of what the child was promised, its plan file is left. */
 static int end_compilation(struct sl_load *load, struct sl_error *error)
 {
+        SL_CLEANUP(sl_cleanup_fd) int plan_fd = -1;
         struct sl_error warning = {""};
-        int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, &warning);
+        int r = sl_compile_finish_unsealed(sl_take(load->compilation), &plan_fd, NULL, &warning);
         struct stat status;
-        bool at_once;
 
         if (r == -ENOTSUP && load->on_gpu && load->worker.gpu_fallback)
                 return fall_back(load, &warning, error);
         if (r == -ENOMEM)
                 (void)sl_compiler_limit_passed(load->options.runtime, load->options.memory,
-                        &(struct sl_compiler_share){load->path, load->compiler_limit, load->compiler_bytes}, &warning);
+                        &(struct sl_compiler_share){load->need, load->files, load->compiler_limit, load->compiler_bytes}, &warning);
         if (r < 0)
                 return sl_error_set(error, -r, "%s", warning.text);
         if (warning.text[0])
                 log_load(load, LOG_WARNING, "sandbox-incomplete", warning.text);
-        if (fstat(load->plan_fd, &status) < 0)
+        if (fstat(plan_fd, &status) < 0)
                 return sl_error_set(error, errno, "its plan: %s", strerror(errno));
-        at_once = !load->options.base && status.st_size <= OPENED_AT_ONCE;
         r = take_compiler_memory(load, (uint64_t)status.st_size, error);
-        if (r == 0)
-                r = start_fetch(load, SL_LOAD_OPENING, at_once, error);
-        return r < 0 || !at_once ? r : end_opening(load, error);
+        return r < 0 ? r : start_fetch(load, SL_LOAD_OPENING, sl_take_fd(&plan_fd), error);
 }
 
 /* As far as the start of the workers. */

@@ -2,10 +2,13 @@
 #include "plan_fetch.h"
 
 #include "backend.h"
+#include "base/assert.h"
 #include "base/background.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/thread.h"
+#include "compile.h"
+#include "compile_need.h"
 #include "plan.h"
 #include "stop.h"
 
@@ -64,6 +67,27 @@ static void search_cache(struct sl_plan_fetch *fetch)
         (void)sl_plan_cache_find(cache, &found->key, found->base, &found->plan, &found->error); /* The text is enough. */
 }
 
+/* Of external data, which only the content tells of, nobody knows before it is compiled. */
+static void identify_file(struct sl_plan_fetch *fetch)
+{
+        struct sl_plan_found *found = &fetch->found;
+        int64_t changed;
+
+        if (found->keyed)
+                found->file = (struct sl_model_identity){.digest = found->key.identity, .known = true, .folder = found->key.folder};
+        else
+                found->file.known = sl_model_identify(fetch->path, false, &found->file.digest, &changed) == 0;
+}
+
+static void search(struct sl_plan_fetch *fetch)
+{
+        if (fetch->options.cache)
+                search_cache(fetch);
+        identify_file(fetch);
+        if (!fetch->found.plan)
+                fetch->found.need = sl_compile_need(fetch->path, &fetch->found.files);
+}
+
 /* Other sizes are derived from it, or what a GPU finds out about it is kept: the control thread will ask what plan it is. */
 static bool is_identified(const struct sl_plan_fetch *fetch)
 {
@@ -76,7 +100,9 @@ static void open_compiled(struct sl_plan_fetch *fetch)
 {
         struct sl_plan_found *found = &fetch->found;
 
-        found->status = sl_plan_open_on(fetch->options.plan_fd, found->base, &found->plan, &found->error);
+        found->status = sl_compile_seal(found->plan_fd, &found->error);
+        if (found->status == 0)
+                found->status = sl_plan_open_on(found->plan_fd, found->base, &found->plan, &found->error);
         if (found->status == 0 && is_identified(fetch))
                 (void)sl_plan_identity(found->plan); /* which is known from now on */
 }
@@ -86,6 +112,7 @@ static void drop(struct sl_plan_fetch *fetch)
         if (atomic_fetch_sub_explicit(&fetch->holders, 1, memory_order_acq_rel) > 1) /* H */
                 return;
         sl_cleanup_fd(&fetch->fd);
+        sl_cleanup_fd(&fetch->found.plan_fd);
         sl_plan_free(fetch->found.plan);
         sl_plan_free(fetch->found.base);
         sl_plan_cache_drop(fetch->options.cache);
@@ -110,7 +137,7 @@ static void *fetch_main(void *context)
         if (fetch->options.plan_fd >= 0)
                 open_compiled(fetch);
         else
-                search_cache(fetch);
+                search(fetch);
         atomic_store_explicit(&fetch->ended, true, memory_order_release); /* E1 */
         (void)set_timer(fetch, 1);
         drop(fetch);
@@ -134,12 +161,15 @@ static int start_thread(struct sl_plan_fetch *fetch)
 int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_plan_fetch **ret_fetch)
 {
         struct sl_plan_fetch *fetch = calloc(1, sizeof(*fetch));
-        int r;
+        int r, plan_fd = options->plan_fd;
 
-        if (!fetch)
+        if (!fetch) {
+                sl_cleanup_fd(&plan_fd);
                 return -ENOMEM;
+        }
         fetch->holders = 1;
         fetch->options = *options;
+        fetch->found.plan_fd = plan_fd;
         fetch->options.cache = sl_plan_cache_hold(options->cache);
         fetch->lowering = *options->lowering;
         fetch->found.base = sl_plan_hold(options->base);
@@ -147,9 +177,7 @@ int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_pla
         fetch->compile_program = options->compile_program ? strdup(options->compile_program) : NULL;
         fetch->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
         r = !fetch->path || !fetch->compile_program != !options->compile_program ? -ENOMEM : fetch->fd < 0 ? -errno : 0;
-        if (r == 0 && options->at_once)
-                open_compiled(fetch);
-        else if (r == 0)
+        if (r == 0)
                 r = start_thread(fetch);
         if (r < 0) {
                 sl_plan_fetch_free(fetch);
@@ -159,14 +187,11 @@ int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_pla
         return 0;
 }
 
-/* What was compiled lies in memory, behind an fd of the owner's; what is searched for may lie where a read never returns. A thread
- * that has ended may wait long for a core to leave on: nobody waits for that. */
+/* What is searched for may lie where a read never returns, and a thread that has ended may wait long for a core to leave on: nobody
+ * waits for either. */
 static void leave_thread(struct sl_plan_fetch *fetch)
 {
-        if (fetch->options.plan_fd >= 0 && !atomic_load_explicit(&fetch->ended, memory_order_acquire) /* E2 */)
-                pthread_join(fetch->thread, NULL);
-        else
-                pthread_detach(fetch->thread);
+        pthread_detach(fetch->thread);
         fetch->runs = false;
 }
 
@@ -188,14 +213,14 @@ int sl_plan_fetch_fd(const struct sl_plan_fetch *fetch)
 
 void sl_plan_fetch_take(struct sl_plan_fetch *fetch, struct sl_plan_found *ret_found)
 {
-        *ret_found = (struct sl_plan_found){.status = -ETIME};
-        if (fetch->runs && fetch->options.plan_fd < 0 && !atomic_load_explicit(&fetch->ended, memory_order_acquire) /* E2 */) {
+        *ret_found = (struct sl_plan_found){.status = -ETIME, .plan_fd = -1};
+        if (!atomic_load_explicit(&fetch->ended, memory_order_acquire) /* E2 */) {
+                SL_ASSERT(fetch->options.plan_fd < 0); /* which alone has a time */
                 sl_error_set(&ret_found->error, ETIME, "%s: a read of it has not returned after %" PRIu64 " s", fetch->path,
                         fetch->options.seconds + LATE_SECONDS);
                 return;
         }
-        if (fetch->runs)
-                leave_thread(fetch);
         *ret_found = fetch->found;
         fetch->found.plan = fetch->found.base = NULL;
+        fetch->found.plan_fd = -1;
 }
