@@ -108,6 +108,27 @@ static json_t *measure(const char *const *arguments)
         return root;
 }
 
+static bool has_answers(const json_t *root)
+{
+        const json_t *points = json_object_get(root, "points"), *point;
+        size_t i;
+
+        json_array_foreach(points, i, point) if (number_at(json_object_get(point, "requests"), "answered") == 0) return false;
+        return true;
+}
+
+/* Again where a busy machine has answered nothing in so short a time. */
+static json_t *measure_answered(const char *const *arguments)
+{
+        json_t *root = measure(arguments);
+
+        for (int again = 0; again < 20 && !has_answers(root); again++) {
+                json_decref(root);
+                root = measure(arguments);
+        }
+        return root;
+}
+
 static void expect_sums(const json_t *point)
 {
         const json_t *requests = json_object_get(point, "requests"), *distribution = json_object_get(point, "distribution");
@@ -130,7 +151,7 @@ Test(bench_load_closed, a_closed_loop_of_several_levels_and_threads_accounts_for
 {
         const char *arguments[] = {"--serve", DIGITS, "lenet", "--in-flight", "2,6", "--threads", "2", "--repeats", "2",
                 "--seconds", "0.2", "--warmup", "0.05", "--json", NULL};
-        json_t *root = measure(arguments), *points = json_object_get(root, "points");
+        json_t *root = measure_answered(arguments), *points = json_object_get(root, "points");
 
         cr_assert_eq(json_array_size(points), 2);
         for (size_t i = 0; i < 2; i++) {
@@ -148,7 +169,7 @@ Test(bench_load_open, an_open_loop_asks_for_the_same_whenever_its_seed_is_the_sa
 {
         const char *arguments[] = {"--serve", DIGITS, "lenet:3", "mlp:1", "@noop:1", "--rate", "400", "--repeats", "2", "--seconds",
                 "0.3", "--warmup", "0.05", "--objective-ms", "50", "--seed", "5", "--json", NULL};
-        json_t *one = measure(arguments), *other = measure(arguments);
+        json_t *one = measure_answered(arguments), *other = measure_answered(arguments);
         json_t *a = json_array_get(json_object_get(one, "points"), 0), *b = json_array_get(json_object_get(other, "points"), 0);
 
         expect_sums(a);

@@ -4,7 +4,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import unittest
@@ -217,14 +216,16 @@ class Names(unittest.TestCase):
         with runtime.connect() as client:
             for name in (NAMES["two"], NAMES["wide"], ENSEMBLE):
                 client.infer(name, x)
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                address = "127.0.0.1:%d" % free.getsockname()[1]
             exporter = subprocess.Popen(
-                [os.environ["STARLING_COMMAND"], "exporter", "--listen", address, runtime.name],
+                [os.environ["STARLING_COMMAND"], "exporter", "--listen", "127.0.0.1:0", runtime.name],
                 env=dict(os.environ, STARLING_SOCKET_DIR=runtime.folder),
+                stderr=subprocess.PIPE,
+                text=True,
             )
+            self.addCleanup(exporter.stderr.close)
             try:
-                self.wait_until(lambda: self.fetch(address, "/healthz")[0])
+                address = exporter.stderr.readline().split()[-1]
+                self.assertRegex(address, r"^127\.0\.0\.1:\d+$")
                 metrics = self.fetch(address, "/metrics")[1]
                 shown = json.loads(self.fetch(address, "/api/stats")[1])
                 status, ready = self.fetch(address, "/readyz")  # what is not served is in the way, and named

@@ -8,6 +8,19 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <time.h>
+
+/* Stands still, but for what a test says. */
+static uint64_t now_ns = 1000 * SL_NS_PER_SECOND;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
+{
+        (void)clock;
+        *ret_now = (struct timespec){(time_t)(now_ns / SL_NS_PER_SECOND), (long)(now_ns % SL_NS_PER_SECOND)};
+        return 0;
+}
 
 struct lines {
         uint32_t n, left_out;
@@ -43,7 +56,7 @@ Test(account, lines_of_one_user_are_bounded_and_the_rest_is_counted_and_others_w
         cr_assert_eq(lines.n, 8);
         sl_accounts_tell(accounts);
         cr_assert_eq(lines.left_out, 0, "it is too early");
-        loud->left_out_since -= 20 * SL_NS_PER_SECOND;
+        now_ns += 20 * SL_NS_PER_SECOND;
         sl_accounts_tell(accounts);
         cr_assert_eq(lines.left_out, 95);
         lines.left_out = 0;
