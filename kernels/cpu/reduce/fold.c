@@ -90,7 +90,8 @@ static inline uint64_t finish_whole(const struct fold *f, uint64_t sum)
 /*
  * T: as it lies; V: as a number; M: an integer as wide, of masks; A: what adds up. STEP(a, v, l): a with value v more, l being the
  * largest. IS_ODD(v, M): STEP loses it, and CAREFUL does not. Bodies are inlined with constants, so that each has the loop that the
- * compiler makes best. CLONES: what is seldom run is compiled for the baseline alone.
+ * compiler makes best. CLONES: CLONED, or PLAIN for what is seldom run: compiled for the baseline alone, and without loops of its
+ * own for short rows.
  */
 #define DEFINE_FOLD(name, CLONES, T, V, M, A, LOAD, START, STEP, JOIN, IS_ODD, CAREFUL)                                            \
         enum { lanes_##name = (int)(128 / sizeof(A)) };                                                                            \
@@ -163,7 +164,8 @@ static inline uint64_t finish_whole(const struct fold *f, uint64_t sum)
                 outputs_of_##name(f, f->count, row, step, width, x, sums, largest, true);                                          \
         }                                                                                                                          \
                                                                                                                                    \
-        CLONES static void name(const struct fold *f, int64_t row, int64_t step, int width, const void *in, void *out, void *most) \
+        LEVELS_##CLONES static void name(                                                                                          \
+                const struct fold *f, int64_t row, int64_t step, int width, const void *in, void *out, void *most)                 \
         {                                                                                                                          \
                 const T *x = in;                                                                                                   \
                 const V *largest = most;                                                                                           \
@@ -176,9 +178,9 @@ static inline uint64_t finish_whole(const struct fold *f, uint64_t sum)
                                 odd |= lanes_of_##name(f->count, x + place_of(&f->blocks, b), sums, *largest);                     \
                 } else if (width == COLUMNS && step == 1) {                                                                        \
                         odd = outputs_of_##name(f, f->count, row, 1, COLUMNS, x, sums, largest, false);                            \
-                } else if (width == TOGETHER && row == 1 && step == 4 && f->count == 4) {                                          \
+                } else if (HAS_ROWS_##CLONES && width == TOGETHER && row == 1 && step == 4 && f->count == 4) {                     \
                         odd = outputs_of_##name(f, 4, 1, 4, TOGETHER, x, sums, largest, false);                                    \
-                } else if (width == TOGETHER && row == 1) {                                                                        \
+                } else if (HAS_ROWS_##CLONES && width == TOGETHER && row == 1) {                                                   \
                         odd = outputs_of_##name(f, f->count, 1, step, TOGETHER, x, sums, largest, false);                          \
                 } else {                                                                                                           \
                         odd = outputs_of_##name(f, f->count, row, step, width, x, sums, largest, false);                           \
@@ -196,10 +198,13 @@ static inline uint64_t finish_whole(const struct fold *f, uint64_t sum)
                         ((T *)out)[j] = RESULT(f, ((const A *)sums)[j], largest, j);                                               \
         }
 
-#define PLAIN
-#define AS_IT_LIES(v) (v)
-#define NEVER(v, M)   0
-#define IS_NAN(v, M)  ((v) != (v) ? (M)-1 : (M)0)
+#define LEVELS_CLONED SL_CPU_CLONES
+#define LEVELS_PLAIN
+#define HAS_ROWS_CLONED true
+#define HAS_ROWS_PLAIN  false
+#define AS_IT_LIES(v)   (v)
+#define NEVER(v, M)     0
+#define IS_NAN(v, M)    ((v) != (v) ? (M)-1 : (M)0)
 
 #define PLUS(a, b)  ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
@@ -232,8 +237,8 @@ static inline uint64_t finish_whole(const struct fold *f, uint64_t sum)
         DEFINE_FOLD(greatest_##name, CLONES, T, V, M, V, LOAD, (V)(-INFINITY), GREATER_OF, GREATER, IS_NAN, GREATER_NAN)           \
         DEFINE_FOLD(least_##name, CLONES, T, V, M, V, LOAD, (V)INFINITY, SMALLER_OF, SMALLER, IS_NAN, SMALLER_NAN)
 
-DEFINE_REALS(f32, SL_CPU_CLONES, float, float, int32_t, AS_IT_LIES)
-DEFINE_REALS(f64, SL_CPU_CLONES, double, double, int64_t, AS_IT_LIES)
+DEFINE_REALS(f32, CLONED, float, float, int32_t, AS_IT_LIES)
+DEFINE_REALS(f64, CLONED, double, double, int64_t, AS_IT_LIES)
 DEFINE_REALS(f16, PLAIN, uint16_t, float, int32_t, sl_widen_f16)
 DEFINE_REALS(bf16, PLAIN, uint16_t, float, int32_t, sl_widen_bf16)
 
@@ -243,21 +248,21 @@ DEFINE_REALS(bf16, PLAIN, uint16_t, float, int32_t, sl_widen_bf16)
         DEFINE_FOLD(square_##name, CLONES, T, T, T, uint64_t, AS_IT_LIES, 0, ADD_WHOLE_SQUARE, PLUS, NEVER, ADD_WHOLE_SQUARE)      \
         DEFINE_FOLD(product_##name, PLAIN, T, T, T, uint64_t, AS_IT_LIES, 1, TIMES_WHOLE, TIMES, NEVER, TIMES_WHOLE)
 
-DEFINE_WHOLES(i32, SL_CPU_CLONES, int32_t)
-DEFINE_WHOLES(i64, SL_CPU_CLONES, int64_t)
+DEFINE_WHOLES(i32, CLONED, int32_t)
+DEFINE_WHOLES(i64, CLONED, int64_t)
 
 #define DEFINE_LIMITS(name, CLONES, T, LEAST, MOST)                                                                                \
         DEFINE_FOLD(greatest_##name, CLONES, T, T, T, T, AS_IT_LIES, LEAST, GREATER_OF, GREATER, NEVER, GREATER_OF)                \
         DEFINE_FOLD(least_##name, CLONES, T, T, T, T, AS_IT_LIES, MOST, SMALLER_OF, SMALLER, NEVER, SMALLER_OF)
 
-DEFINE_LIMITS(i32, SL_CPU_CLONES, int32_t, INT32_MIN, INT32_MAX)
-DEFINE_LIMITS(i64, SL_CPU_CLONES, int64_t, INT64_MIN, INT64_MAX)
-DEFINE_LIMITS(u8, SL_CPU_CLONES, uint8_t, 0, UINT8_MAX)
+DEFINE_LIMITS(i32, CLONED, int32_t, INT32_MIN, INT32_MAX)
+DEFINE_LIMITS(i64, CLONED, int64_t, INT64_MIN, INT64_MAX)
+DEFINE_LIMITS(u8, CLONED, uint8_t, 0, UINT8_MAX)
 DEFINE_LIMITS(i8, PLAIN, int8_t, INT8_MIN, INT8_MAX)
 
 /* The largest number keeps the exponentials in range; where it is none, or infinite, they have what range they have. */
 #define DEFINE_LOG_SUM_EXP(name, V, ADD_EXP)                                                                                       \
-        DEFINE_FOLD(exponents_##name, SL_CPU_CLONES, V, V, int32_t, double, AS_IT_LIES, 0, ADD_EXP, PLUS, NEVER, ADD_EXP)          \
+        DEFINE_FOLD(exponents_##name, CLONED, V, V, int32_t, double, AS_IT_LIES, 0, ADD_EXP, PLUS, NEVER, ADD_EXP)                 \
                                                                                                                                    \
         static void log_sum_exp_##name(                                                                                            \
                 const struct fold *f, int64_t row, int64_t step, int width, const void *in, void *sums, void *most)                \
