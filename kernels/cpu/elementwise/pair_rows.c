@@ -55,6 +55,19 @@
 
 #define CLONED SL_CPU_CLONES
 
+/* What is greater has its sides the other way round. */
+#define DEFINE_SWAPPED(name, of)                                                                                                   \
+        static void name(int64_t n, void *result, const void *left, int64_t left_step, const void *right, int64_t right_step)      \
+        {                                                                                                                          \
+                of(n, result, right, right_step, left, left_step);                                                                 \
+        }
+
+#define DEFINE_ORDER(CLONES, name, type)                                                                                           \
+        DEFINE_ROW(CLONES, less_##name, type, uint8_t, a < b)                                                                      \
+        DEFINE_ROW(CLONES, less_or_equal_##name, type, uint8_t, a <= b)                                                            \
+        DEFINE_SWAPPED(greater_##name, less_##name)                                                                                \
+        DEFINE_SWAPPED(greater_or_equal_##name, less_or_equal_##name)
+
 /* Minimum and maximum hand a NaN on from either side, as numpy does. */
 #define DEFINE_REALS(CLONES, name, type)                                                                                           \
         DEFINE_ROW(CLONES, add_##name, type, type, a + b)                                                                          \
@@ -64,10 +77,7 @@
         DEFINE_ROW(CLONES, min_##name, type, type, a < b || a != a ? a : b)                                                        \
         DEFINE_ROW(CLONES, max_##name, type, type, a > b || a != a ? a : b)                                                        \
         DEFINE_ROW(CLONES, equal_##name, type, uint8_t, a == b)                                                                    \
-        DEFINE_ROW(CLONES, greater_##name, type, uint8_t, a > b)                                                                   \
-        DEFINE_ROW(CLONES, greater_or_equal_##name, type, uint8_t, a >= b)                                                         \
-        DEFINE_ROW(CLONES, less_##name, type, uint8_t, a < b)                                                                      \
-        DEFINE_ROW(CLONES, less_or_equal_##name, type, uint8_t, a <= b)
+        DEFINE_ORDER(CLONES, name, type)
 
 DEFINE_REALS(CLONED, f32, float)
 DEFINE_REALS(CLONED, f64, double)
@@ -188,20 +198,25 @@ static inline int64_t quotient_i64(int64_t a, int64_t b)
                                                                                                                                    \
         DEFINE_ROW(PLAIN, pow_##name, T, T, power_of_##name(a, b))
 
+/* Of so many bits, with a sign or without. */
+#define DEFINE_BITS(CLONES, bits)                                                                                                  \
+        DEFINE_ROW(CLONES, add_##bits, uint##bits##_t, uint##bits##_t, a + b)                                                      \
+        DEFINE_ROW(CLONES, sub_##bits, uint##bits##_t, uint##bits##_t, a - b)                                                      \
+        DEFINE_ROW(CLONES, mul_##bits, uint##bits##_t, uint##bits##_t, 1u * a * b)                                                 \
+        DEFINE_ROW(CLONES, and_##bits, uint##bits##_t, uint##bits##_t, a &b)                                                       \
+        DEFINE_ROW(CLONES, or_##bits, uint##bits##_t, uint##bits##_t, a | b)                                                       \
+        DEFINE_ROW(CLONES, xor_##bits, uint##bits##_t, uint##bits##_t, a ^ b)                                                      \
+        DEFINE_ROW(CLONES, equal_##bits, uint##bits##_t, uint8_t, a == b)
+
+DEFINE_BITS(CLONED, 64)
+DEFINE_BITS(CLONED, 32)
+DEFINE_BITS(PLAIN, 16)
+DEFINE_BITS(PLAIN, 8)
+
 #define DEFINE_WHOLES(CLONES, name, T, U, IS_BELOW)                                                                                \
-        DEFINE_ROW(CLONES, add_##name, U, U, a + b)                                                                                \
-        DEFINE_ROW(CLONES, sub_##name, U, U, a - b)                                                                                \
-        DEFINE_ROW(CLONES, mul_##name, U, U, 1u * a * b)                                                                           \
         DEFINE_ROW(CLONES, min_##name, T, T, a < b ? a : b)                                                                        \
         DEFINE_ROW(CLONES, max_##name, T, T, a > b ? a : b)                                                                        \
-        DEFINE_ROW(CLONES, and_##name, U, U, a &b)                                                                                 \
-        DEFINE_ROW(CLONES, or_##name, U, U, a | b)                                                                                 \
-        DEFINE_ROW(CLONES, xor_##name, U, U, a ^ b)                                                                                \
-        DEFINE_ROW(CLONES, equal_##name, T, uint8_t, a == b)                                                                       \
-        DEFINE_ROW(CLONES, greater_##name, T, uint8_t, a > b)                                                                      \
-        DEFINE_ROW(CLONES, greater_or_equal_##name, T, uint8_t, a >= b)                                                            \
-        DEFINE_ROW(CLONES, less_##name, T, uint8_t, a < b)                                                                         \
-        DEFINE_ROW(CLONES, less_or_equal_##name, T, uint8_t, a <= b)                                                               \
+        DEFINE_ORDER(CLONES, name, T)                                                                                              \
         DEFINE_WHOLE_POWER(name, T, U, IS_BELOW)
 
 DEFINE_WHOLES(CLONED, i64, int64_t, uint64_t, IS_BELOW_0)
@@ -307,40 +322,35 @@ DEFINE_ROW(CLONED, or_bool, uint8_t, uint8_t, (a != 0) | (b != 0))
 DEFINE_ROW(CLONED, xor_bool, uint8_t, uint8_t, (a != 0) ^ (b != 0))
 DEFINE_ROW(CLONED, equal_bool, uint8_t, uint8_t, (a != 0) == (b != 0))
 
-#define COMPARISONS(name)                                                                                                          \
-        [SL_OP_EQUAL] = equal_##name, [SL_OP_GREATER] = greater_##name, [SL_OP_GREATER_OR_EQUAL] = greater_or_equal_##name,        \
+#define ARITHMETIC(name, adding)                                                                                                   \
+        [SL_OP_ADD] = add_##adding, [SL_OP_SUB] = sub_##adding, [SL_OP_MUL] = mul_##adding, [SL_OP_SUM] = add_##adding,            \
+        [SL_OP_DIV] = div_##name, [SL_OP_MIN] = min_##name, [SL_OP_MAX] = max_##name, [SL_OP_POW] = pow_##name,                    \
+        [SL_OP_EQUAL] = equal_##adding, [SL_OP_GREATER] = greater_##name, [SL_OP_GREATER_OR_EQUAL] = greater_or_equal_##name,      \
         [SL_OP_LESS] = less_##name, [SL_OP_LESS_OR_EQUAL] = less_or_equal_##name
-
-#define ARITHMETIC(name)                                                                                                           \
-        [SL_OP_ADD] = add_##name, [SL_OP_SUB] = sub_##name, [SL_OP_MUL] = mul_##name, [SL_OP_DIV] = div_##name,                    \
-        [SL_OP_MIN] = min_##name, [SL_OP_MAX] = max_##name
 
 #define REALS(name)                                                                                                                \
         {                                                                                                                          \
-                ARITHMETIC(name),                                                                                                  \
-                        COMPARISONS(name), [SL_OP_SUM] = add_##name, [SL_OP_MEAN] = add_##name, [SL_OP_POW] = pow_##name,          \
-                                           [SL_OP_PRELU] = prelu_##name, [SL_OP_MOD] = floored_##name                              \
+                ARITHMETIC(name, name), [SL_OP_MEAN] = add_##name, [SL_OP_PRELU] = prelu_##name, [SL_OP_MOD] = floored_##name      \
         }
 
-#define WHOLES(name, remainder)                                                                                                    \
+#define WHOLES(name, bits, remainder)                                                                                              \
         {                                                                                                                          \
-                ARITHMETIC(name), COMPARISONS(name), [SL_OP_SUM] = add_##name, [SL_OP_POW] = pow_##name,                           \
-                                                     [SL_OP_MOD] = remainder##_##name, [SL_OP_BITWISE_AND] = and_##name,           \
-                                                     [SL_OP_BITWISE_OR] = or_##name, [SL_OP_BITWISE_XOR] = xor_##name              \
+                ARITHMETIC(name, bits), [SL_OP_MOD] = remainder##_##name, [SL_OP_BITWISE_AND] = and_##bits,                        \
+                                        [SL_OP_BITWISE_OR] = or_##bits, [SL_OP_BITWISE_XOR] = xor_##bits                           \
         }
 
 static sl_pair_row *const rows[SL_DTYPE_LIMIT][SL_OP_COUNT] = {
         [SL_DTYPE_F32] = REALS(f32),
         [SL_DTYPE_F64] = REALS(f64),
         [SL_DTYPE_BF16] = {[SL_OP_ADD] = add_bf16, [SL_OP_SUB] = sub_bf16, [SL_OP_MUL] = mul_bf16},
-        [SL_DTYPE_I64] = WHOLES(i64, floored),
-        [SL_DTYPE_I32] = WHOLES(i32, floored),
-        [SL_DTYPE_I16] = WHOLES(i16, floored),
-        [SL_DTYPE_I8] = WHOLES(i8, floored),
-        [SL_DTYPE_U64] = WHOLES(u64, truncated),
-        [SL_DTYPE_U32] = WHOLES(u32, truncated),
-        [SL_DTYPE_U16] = WHOLES(u16, truncated),
-        [SL_DTYPE_U8] = WHOLES(u8, truncated),
+        [SL_DTYPE_I64] = WHOLES(i64, 64, floored),
+        [SL_DTYPE_I32] = WHOLES(i32, 32, floored),
+        [SL_DTYPE_I16] = WHOLES(i16, 16, floored),
+        [SL_DTYPE_I8] = WHOLES(i8, 8, floored),
+        [SL_DTYPE_U64] = WHOLES(u64, 64, truncated),
+        [SL_DTYPE_U32] = WHOLES(u32, 32, truncated),
+        [SL_DTYPE_U16] = WHOLES(u16, 16, truncated),
+        [SL_DTYPE_U8] = WHOLES(u8, 8, truncated),
         [SL_DTYPE_BOOL] = {[SL_OP_AND] = and_bool, [SL_OP_OR] = or_bool, [SL_OP_XOR] = xor_bool, [SL_OP_EQUAL] = equal_bool},
 };
 
