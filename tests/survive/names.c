@@ -21,12 +21,16 @@
 
 #define RESTARTS 10
 
+/* Starts of one world find the first one's plan: the cache that tests share is another user's. */
 static void prepare(struct world *world, const char *access)
 {
+        char cache[128];
+
         users_need_root();
         world_init(world);
         world_move_to_user(world, RUNTIME_UID, "lenet");
-        world_configure(world, "models: [lenet]\n");
+        snprintf(cache, sizeof(cache), "models: [lenet]\ncache: {directory: %s/plans}\n", world->folder);
+        world_configure(world, cache);
         world_configure(world, access);
 }
 
