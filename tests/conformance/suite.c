@@ -10,6 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Beside AddressSanitizer as where they could not be fetched: "onnx-1.23" has them all but six, of a newer opset. */
+#ifdef __SANITIZE_ADDRESS__
+#define FETCHED ""
+#else
+#define FETCHED ONNX_CASES "/node"
+#endif
+
 /* The release whose newest opset is 23 calls its folder as Debian does. */
 static const struct {
         const char *name, *path;
@@ -18,7 +25,7 @@ static const struct {
         {"simple", "/usr/share/libonnx-testdata/data/simple"},
         {"pytorch-converted", "/usr/share/libonnx-testdata/data/pytorch-converted"},
         {"pytorch-operator", "/usr/share/libonnx-testdata/data/pytorch-operator"},
-        {"onnx-1.18", ONNX_CASES "/node"},
+        {"onnx-1.18", FETCHED},
         {"made", MADE_CASES},
         {"onnx-1.23", COLLECTED_CASES},
 };
