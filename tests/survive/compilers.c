@@ -770,13 +770,15 @@ Test(compilers, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeou
                 kill_compiler(&world, round);
                 killed = world_count_log(&world, "event=model-not-replaced model=mlp version=1 cause=");
         }
-        if (killed == 0)
-                cr_skip_test("compilers are too fast to be caught here, or /proc does not list children");
-        honest_expect_progress(honest, 20);
-        world_expect_footprint(&world, &before);
+        if (killed > 0) {
+                honest_expect_progress(honest, 20);
+                world_expect_footprint(&world, &before);
+        }
         honest_stop(honest);
         world_stop(&world);
         world_free(&world);
+        if (killed == 0)
+                cr_skip_test("compilers are too fast to be caught here, or /proc does not list children");
 }
 
 /* The model has been replaced so often. */
