@@ -252,7 +252,7 @@ Test(autoscale, what_an_administrator_has_applied_is_left_alone_until_the_config
         pthread_join(thread, NULL);
         decided = service_count_logged(&service, "autoscale model=");
         /* What would go wrong shows as soon as it is looked at again: a second after a change that was given up. */
-        for (uint32_t i = 0, until = customers[0].requests + 3; i < 300 || customers[0].requests < until; i++)
+        for (uint32_t i = 0, until = customers[0].requests + 3; i < 150 || customers[0].requests < until; i++)
                 usleep(10000);
         cr_expect_eq(service_count_logged(&service, "autoscale model="), decided, "%s", service.log);
         cr_assert_eq(starling_admin_apply(administrator, NULL, 0, &error), 0, "%s", error.text);
