@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every check, from a fresh clone: packages, release build and all tests; then the tests again under AddressSanitizer and UBSan
-# (all but those labelled "long" or "asan-all") and ThreadSanitizer (those labelled "tsan"); then a short run of each fuzzer.
+# (all but those labelled "long" or "asan-all") and ThreadSanitizer (those labelled "tsan"); then a short run of each fuzzer. Each
+# build but the first is made beside the tests of the one before.
 # With --all, those labelled "asan-all" as well: tests/README.md says which they are, and why.
 # The last line is the sum of all tests, as ctest writes it. Exit status: 0 when everything passed.
 set -uo pipefail
@@ -62,6 +63,26 @@ build() {
         printf 'built: %s\n' "$preset"
 }
 
+# build_ahead PRESET [TARGET]: begins a build with what tests leave of the processors, as many of them sleep. A group of its own, so
+# that all of it ends with this script.
+ahead_pid=
+build_ahead() {
+        set -m
+        { chrt --idle --pid 0 "$BASHPID" && build "$@"; } >"build/$1-ahead.log" 2>&1 </dev/null &
+        ahead_pid=$!
+        set +m
+}
+
+# end_build PRESET: waits for what build_ahead has begun.
+end_build() {
+        local status
+        wait "$ahead_pid"
+        status=$?
+        ahead_pid=
+        cat "build/$1-ahead.log"
+        return "$status"
+}
+
 # run_tests PRESET [ctest arguments]: counts what ctest counts, and prints what was not tried and why. Two jobs to a core keep it
 # busy, as many tests sleep.
 run_tests() {
@@ -82,7 +103,7 @@ run_tests() {
 # Beside the tests serves a runtime of the default name, as on every host where the product is installed; none may use it.
 default_pid=
 default_log=build/default-runtime.log
-trap '[ -z "$default_pid" ] || kill "$default_pid" 2>/dev/null' EXIT
+trap 'kill -- $default_pid ${ahead_pid:+-$ahead_pid} 2>/dev/null' EXIT
 
 start_default() {
         local i
@@ -174,29 +195,34 @@ tools/setup.sh || exit 1
 step "release: build"
 build release || { printf 'FAILED: release build\n'; exit 1; }
 step "release: all tests"
+build_ahead asan
 start_default
 run_tests release || fail "release tests"
 stop_default || fail "runtime of the default name"
 
-step "asan: build"
-if build asan; then
+step "asan: rest of the build"
+if end_build asan; then
         step "asan: tests"
+        build_ahead tsan tsan-tests
         ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests asan -LE "$left_out" ||
                 fail "asan tests"
 else
         fail_build asan
+        build_ahead tsan tsan-tests
 fi
 
-step "tsan: build"
-if build tsan tsan-tests; then
+step "tsan: rest of the build"
+if end_build tsan; then
         step "tsan: tests"
+        build_ahead fuzz fuzzers
         TSAN_OPTIONS=halt_on_error=1 run_tests tsan -L tsan || fail "tsan tests"
 else
         fail_build tsan
+        build_ahead fuzz fuzzers
 fi
 
 step "fuzzers"
-if build fuzz fuzzers; then
+if end_build fuzz; then
         run_fuzzers || fail "fuzzers"
 else
         fail_build fuzz
