@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PLACED_BYTES (16 << 10) /* smaller ones fill the places of larger ones */
+
 struct sl_pool_block {
+        void *place;
         uint64_t bytes;
         uint32_t holders;
 };
@@ -27,10 +30,24 @@ static bool is_granted(const struct sl_pool *pool, uint64_t wanted)
         return !grant || wanted <= grant->bytes || grant->more(grant, wanted);
 }
 
+/*
+ * Sizes of requests differ by little, and what lies behind a block may be kept for long: the kernel of a size. Its place is then of
+ * use to a later block only if that is no larger. So places come in eighths of a power of two; of what a block does not reach
+ * nothing is touched. They are of malloc(), as glibc's aligned_alloc() wants more than it hands out: not even the next one of the same
+ * size would fit there.
+ */
+static uint64_t place_bytes(uint64_t bytes)
+{
+        uint64_t step = bytes < PLACED_BYTES ? SL_LINE_BYTES : 1ull << (63 - __builtin_clzll(bytes) - 3);
+
+        return sl_align_up(bytes, step);
+}
+
 static int take(struct sl_pool *pool, uint64_t n_bytes, struct sl_pool_block **ret_block)
 {
         struct sl_pool_block *block;
         uint64_t bytes, wanted;
+        void *place;
 
         if (n_bytes > pool->limit_bytes)
                 return run_short(pool, SL_POOL_OVER_LIMIT, n_bytes);
@@ -40,10 +57,11 @@ static int take(struct sl_pool *pool, uint64_t n_bytes, struct sl_pool_block **r
                 return run_short(pool, SL_POOL_OVER_LIMIT, wanted);
         if (!is_granted(pool, wanted))
                 return run_short(pool, SL_POOL_NOT_GRANTED, wanted);
-        block = aligned_alloc(SL_LINE_BYTES, bytes);
-        if (!block)
+        place = malloc(place_bytes(bytes + SL_LINE_BYTES));
+        if (!place)
                 return run_short(pool, SL_POOL_NO_MEMORY, wanted);
-        *block = (struct sl_pool_block){.bytes = bytes, .holders = 1};
+        block = (struct sl_pool_block *)sl_align_up((uintptr_t)place, SL_LINE_BYTES);
+        *block = (struct sl_pool_block){.place = place, .bytes = bytes, .holders = 1};
         pool->used_bytes = wanted;
         if (wanted > pool->peak_bytes)
                 pool->peak_bytes = wanted;
@@ -121,5 +139,5 @@ void sl_live_drop(struct sl_pool *pool, struct sl_live *live)
         if (!block || --block->holders)
                 return;
         pool->used_bytes -= block->bytes;
-        free(block);
+        free(block->place);
 }
