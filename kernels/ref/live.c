@@ -33,8 +33,8 @@ static bool is_granted(const struct sl_pool *pool, uint64_t wanted)
 /*
  * Sizes of requests differ by little, and what lies behind a block may be kept for long: the kernel of a size. Its place is then of
  * use to a later block only if that is no larger. So places come in eighths of a power of two; of what a block does not reach
- * nothing is touched. They are of malloc(), as glibc's aligned_alloc() wants more than it hands out: not even the next one of the same
- * size would fit there.
+ * nothing is touched. They are of malloc(), as glibc's aligned_alloc() wants more than it hands out: not even the next one of the
+ * same size would fit there.
  */
 static uint64_t place_bytes(uint64_t bytes)
 {
