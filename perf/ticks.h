@@ -10,11 +10,9 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-#include <x86intrin.h>
-
 static inline uint64_t sl_ticks(void)
 {
-        return __rdtsc();
+        return __builtin_ia32_rdtsc();
 }
 #elif defined(__aarch64__)
 static inline uint64_t sl_ticks(void)
