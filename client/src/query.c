@@ -272,10 +272,11 @@ static bool choose_again(
         return chosen;
 }
 
-/* Nothing was computed, and another variant may: the model has gone, is full or late, or cannot be loaded now. */
+/* Nothing was computed, and another variant may: the model has gone, is full or late, or cannot be loaded now, for want of memory
+ * among others. */
 static bool is_refusal(int status)
 {
-        return status == -ESTALE || status == -EBUSY || status == -EDQUOT;
+        return status == -ESTALE || status == -EBUSY || status == -EDQUOT || status == -ENOMEM;
 }
 
 bool sl_query_again(struct starling_queue *queue, const struct sl_completion *wire)

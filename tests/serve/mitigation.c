@@ -4,14 +4,17 @@
  * latency have another variant. A runtime in this process. How long jobs take is said by this test, not by a clock: 1 ms a sample,
  * and four times that where a neighbour is.
  */
+#include "base/error.h"
 #include "conditions.h"
 #include "executor.h"
 #include "let.h"
+#include "memory.h"
 #include "model.h"
 #include "service.h"
 #include "stats.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +31,28 @@ void __real_sl_conditions_learn(struct sl_dispatcher *dispatcher, struct sl_mode
         const struct sl_prediction *prediction);
 void __wrap_sl_conditions_learn(struct sl_dispatcher *dispatcher, struct sl_model *model, struct sl_executor *worker,
         const struct sl_prediction *prediction);
+
+/* While set, no worker that starts is ready, or there is no memory for one. */
+static _Atomic bool starts_fail, memory_is_short;
+
+int32_t __real_sl_executor_started(const struct sl_executor *executor);
+int32_t __wrap_sl_executor_started(const struct sl_executor *executor);
+int __real_sl_memory_take(struct sl_memory *memory, enum sl_memory_use use, uint64_t bytes, struct sl_error *error);
+int __wrap_sl_memory_take(struct sl_memory *memory, enum sl_memory_use use, uint64_t bytes, struct sl_error *error);
+
+int32_t __wrap_sl_executor_started(const struct sl_executor *executor)
+{
+        int32_t state = __real_sl_executor_started(executor);
+
+        return state == SL_EXECUTOR_READY && starts_fail ? -EIO : state;
+}
+
+int __wrap_sl_memory_take(struct sl_memory *memory, enum sl_memory_use use, uint64_t bytes, struct sl_error *error)
+{
+        if (use == SL_MEMORY_WORKERS && memory_is_short)
+                return error ? sl_error_set(error, ENOMEM, "this test leaves none") : -ENOMEM;
+        return __real_sl_memory_take(memory, use, bytes, error);
+}
 
 static int core_of(const struct sl_executor *worker)
 {
@@ -85,17 +110,20 @@ static bool first_cores(uint32_t n, cpu_set_t *ret_cores)
         return !n;
 }
 
-static void begin(struct scene *s, const char *models, uint32_t cores)
+static void begin_with(struct scene *s, const char *models, uint32_t cores, enum sl_autoscale_mode mode)
 {
         const struct starling_query in_time = {.accuracy = 0.97, .latency_ns = 60000 * MS}, any_time = {.accuracy = 0.97};
         struct starling_error error = {""};
 
         memset(s, 0, sizeof(*s));
         neighbour = NOWHERE;
+        starts_fail = memory_is_short = false;
         service_init(&s->service);
         service_keep(&s->service, models);
         s->service.options.inline_ns = 0;
         s->service.options.tasks = list_tasks;
+        s->service.options.autoscale.mode = mode;
+        s->service.options.autoscale.slack = 1.05;
         if (!first_cores(cores, &s->service.options.worker_cpus))
                 cr_skip_test("this needs %u cores", cores);
         service_start(&s->service);
@@ -105,6 +133,11 @@ static void begin(struct scene *s, const char *models, uint32_t cores)
         digits_load(&s->lenet, s->client, "lenet");
         cr_assert_eq(starling_query_open(s->client, "read", &in_time, &s->in_time, &error), 0, "%s", error.text);
         cr_assert_eq(starling_query_open(s->client, "read", &any_time, &s->any_time, &error), 0, "%s", error.text);
+}
+
+static void begin(struct scene *s, const char *models, uint32_t cores)
+{
+        begin_with(s, models, cores, SL_AUTOSCALE_OFF);
 }
 
 static void end(struct scene *s)
@@ -188,6 +221,92 @@ Test(mitigation, a_worker_that_is_interfered_with_moves_to_an_idle_core_and_stay
         cr_expect_not(is_interfered(&s));
         cr_expect_eq(look(&s).workers, 1u);
         cr_expect_eq(count_logged(&s.service, "worker-moves"), 1u);
+        end(&s);
+}
+
+/* mlp is to move, and cannot: answers go on as they were. */
+static int fail_moves(struct scene *s, _Atomic bool *cause, uint32_t times)
+{
+        int before = mlp_core;
+
+        *cause = true;
+        neighbour = before;
+        while (count_logged(&s->service, "workers-not-changed model=mlp") < times) {
+                cr_expect(mlp_answers(s, s->in_time));
+                cr_expect_eq(mlp_core, before);
+        }
+        cr_expect_eq(count_logged(&s->service, "worker-moves model=mlp"), times);
+        cr_expect_eq(look(s).state, STARLING_VARIANT_SERVES);
+        cr_expect_eq(look(s).workers, 1u);
+        return before;
+}
+
+static void expect_second_try(_Atomic bool *cause)
+{
+        struct scene s;
+        int before;
+
+        begin(&s, "mlp", 2);
+        warm_up(&s);
+        before = fail_moves(&s, cause, 2);
+        *cause = false;
+        while (mlp_core == before)
+                cr_expect(mlp_answers(&s, s.in_time));
+        service_expect_log(&s.service, "workers-changed model=mlp");
+        cr_expect_eq(count_logged(&s.service, "worker-moves model=mlp"), 3u);
+        cr_expect_eq(look(&s).workers, 1u);
+        end(&s);
+}
+
+Test(mitigation, a_worker_whose_successor_cannot_start_stays_and_moves_when_one_can, .timeout = 240)
+{
+        expect_second_try(&starts_fail);
+}
+
+Test(mitigation, a_worker_stays_where_there_is_no_memory_for_two_and_moves_when_there_is_some, .timeout = 240)
+{
+        expect_second_try(&memory_is_short);
+}
+
+/* Three requests of all samples wait or are computed at any time. */
+static void keep_busy(struct scene *s)
+{
+        struct starling_tensor input, output;
+        struct starling_request request = digits_request(&s->mlp, s->any_time, 0, DIGITS_SAMPLES, &input, &output);
+        struct starling_completion done[3];
+        int n;
+
+        while (starling_queue_in_flight(s->queue) < 3)
+                cr_assert_eq(starling_submit(s->queue, &request, NULL), 0, "%s", starling_queue_error(s->queue));
+        n = starling_wait(s->queue, done, 3, SERVICE_LIMIT_NS);
+        cr_assert_gt(n, 0);
+        for (int i = 0; i < n; i++)
+                cr_assert_eq(done[i].status, 0, "%s", starling_strerror(done[i].status));
+}
+
+static void await_all(struct scene *s)
+{
+        struct starling_completion done[3];
+
+        while (starling_queue_in_flight(s->queue))
+                cr_assert_gt(starling_wait(s->queue, done, 3, SERVICE_LIMIT_NS), 0);
+}
+
+/* The set of workers that it is to have is no other than before, and has not failed. */
+Test(mitigation, workers_come_with_a_load_after_a_move_that_failed, .timeout = 240)
+{
+        struct scene s;
+
+        begin_with(&s, "mlp", 2, SL_AUTOSCALE_ON);
+        warm_up(&s);
+        fail_moves(&s, &starts_fail, 1);
+        neighbour = NOWHERE;
+        while (is_interfered(&s))
+                cr_expect(mlp_answers(&s, s.in_time));
+        starts_fail = false;
+        while (!service_has_logged(&s.service, "workers=2 workers_before=1"))
+                keep_busy(&s);
+        await_all(&s);
         end(&s);
 }
 

@@ -4,17 +4,14 @@
  * to be, the answer is that of the variant which is told, and what cannot be met is refused with the need, its value, and the best.
  */
 #include "builder.h"
-#include "digits.h"
-#include "world.h"
+#include "tasks_scene.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* As client/examples/digits/README.md has them. */
@@ -23,85 +20,6 @@
         "  variants: [mlp, lenet, densenet, digits]\n"                                                                             \
         "  accuracy: [0.9783, 0.9866, 0.9967, 1]\n"                                                                                \
         "  cost: [1, 3, 20, 50]\n"
-
-#define VARIANTS 4u
-
-static const char *const variants[VARIANTS] = {"mlp", "lenet", "densenet", "digits"};
-
-struct scene {
-        struct world world;
-        struct starling_client *client;
-        struct starling_queue *queue;
-        struct digits_data data[VARIANTS]; /* what each predicts */
-        struct digits_job job;
-};
-
-static void begin(struct scene *s, const char *task)
-{
-        memset(s, 0, sizeof(*s));
-        world_init(&s->world);
-        if (task)
-                world_add_model_config(&s->world, "read", task);
-        for (uint32_t i = 0; i < VARIANTS; i++)
-                cr_assert(digits_read(&s->data[i], variants[i]));
-}
-
-static void start(struct scene *s)
-{
-        world_start(&s->world);
-        s->client = world_connect(&s->world, STARLING_ROLE_CLIENT);
-        cr_assert_eq(starling_queue_open(s->client, &s->queue, NULL), 0);
-        cr_assert_eq(digits_job_alloc(&s->job, &s->data[0], s->client), 0);
-}
-
-static void end(struct scene *s)
-{
-        starling_close(s->client);
-        world_stop(&s->world);
-        world_free(&s->world);
-        for (uint32_t i = 0; i < VARIANTS; i++)
-                digits_release(&s->data[i]);
-}
-
-static struct starling_model *open_query(struct scene *s, struct starling_query query)
-{
-        struct starling_model *model;
-        struct starling_error error = {""};
-
-        cr_assert_eq(starling_query_open(s->client, "read", &query, &model, &error), 0, "%s", error.text);
-        return model;
-}
-
-/* The answer is the variant's that is told, bit for bit as far as the expected ones go. Return: which it was. */
-static uint32_t expect_answer(struct scene *s, struct starling_model *model, uint32_t samples, struct starling_answer *answer)
-{
-        struct starling_request request = digits_ask(&s->job, model, 7, samples);
-        struct starling_completion done;
-        char wrong[128];
-
-        cr_assert_eq(starling_infer(s->queue, &request, &done), 0, "%s", starling_queue_error(s->queue));
-        cr_assert_eq(starling_completion_variant(s->queue, &done, answer), 0);
-        for (uint32_t i = 0; i < VARIANTS; i++) {
-                if (strcmp(answer->variant, variants[i]))
-                        continue;
-                cr_assert(digits_right(&s->job, &s->data[i], wrong, sizeof(wrong)), "%s: %s", variants[i], wrong);
-                return i;
-        }
-        cr_assert_fail("no variant \"%s\"", answer->variant);
-        return 0;
-}
-
-static void expect_variant(struct scene *s, struct starling_query query, const char *variant, enum starling_met met)
-{
-        struct starling_model *model = open_query(s, query);
-        struct starling_answer answer;
-        uint32_t i = expect_answer(s, model, 3, &answer);
-
-        cr_expect_str_eq(variants[i], variant);
-        cr_expect_eq(answer.met, met, "of %s: %d", variant, (int)answer.met);
-        cr_expect_eq(answer.tries, 1);
-        starling_model_close(model);
-}
 
 /* The text has all of these. */
 static void expect_refusal(struct scene *s, struct starling_query query, int status, const char *const *words)
@@ -126,24 +44,24 @@ Test(tasks, the_cheapest_variant_that_is_accurate_enough_answers_and_is_told)
         struct starling_model *model;
         struct starling_answer answer;
 
-        begin(&s, TASK);
-        start(&s);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.9}, "mlp", STARLING_MET_ALL);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.98}, "lenet", STARLING_MET_ALL);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.99}, "densenet", STARLING_MET_ALL);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.999}, "digits", STARLING_MET_ALL);
-        expect_variant(&s, (struct starling_query){.accuracy = 0}, "digits", STARLING_MET_ALL);
-        expect_variant(&s, (struct starling_query){.cost = 20}, "densenet", STARLING_MET_ALL);
-        expect_variant(
+        tasks_begin(&s, TASK);
+        tasks_start(&s);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.9}, "mlp", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.98}, "lenet", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.99}, "densenet", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.999}, "digits", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0}, "digits", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.cost = 20}, "densenet", STARLING_MET_ALL);
+        tasks_expect_variant(
                 &s, (struct starling_query){.accuracy = 0.999, .accuracy_least = 0.9, .cost = 10}, "lenet", STARLING_MET_LEAST);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.98, .latency_ns = 5000000000ull}, "lenet", STARLING_MET_ALL);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.99, .cost = 19, .flags = STARLING_QUERY_CLOSEST}, "lenet",
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.98, .latency_ns = 5000000000ull}, "lenet", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.99, .cost = 19, .flags = STARLING_QUERY_CLOSEST}, "lenet",
                 STARLING_MET_CLOSEST);
 
         /* By its name alone a task is the most accurate; a model stays a model. */
         cr_assert_eq(starling_model_open(s.client, "read", &model, NULL), 0);
         cr_expect_str_eq(starling_model_describe(model)->name, "read");
-        cr_expect_eq(expect_answer(&s, model, 2, &answer), 3);
+        cr_expect_eq(tasks_expect_answer(&s, model, 2, &answer), 3);
         cr_expect_eq(starling_model_changed(model), 0);
         starling_model_close(model);
         cr_assert_eq(starling_model_open(s.client, "lenet", &model, NULL), 0);
@@ -151,7 +69,7 @@ Test(tasks, the_cheapest_variant_that_is_accurate_enough_answers_and_is_told)
         struct starling_completion done;
         cr_assert_eq(starling_infer(s.queue, &request, &done), 0);
         cr_expect_eq(starling_completion_variant(s.queue, &done, &answer), -ENOENT);
-        end(&s);
+        tasks_end(&s);
 }
 
 Test(tasks, what_cannot_be_met_is_refused_with_the_need_its_value_and_the_best)
@@ -159,8 +77,8 @@ Test(tasks, what_cannot_be_met_is_refused_with_the_need_its_value_and_the_best)
         struct scene s;
         struct starling_model *model;
 
-        begin(&s, "task:\n  variants: [mlp, lenet]\n  accuracy: [0.9783, 0.9866]\n  cost: [1, 3]\n  load: all\n");
-        start(&s);
+        tasks_begin(&s, "task:\n  variants: [mlp, lenet]\n  accuracy: [0.9783, 0.9866]\n  cost: [1, 3]\n  load: all\n");
+        tasks_start(&s);
         expect_refusal(&s, (struct starling_query){.accuracy = 0.99}, -EDOM,
                 WORDS("task \"read\"", "accuracy", "0.99", "\"lenet\"", "0.9866"));
         expect_refusal(&s, (struct starling_query){.accuracy = 0.98, .cost = 2.5}, -EDOM,
@@ -178,15 +96,15 @@ Test(tasks, what_cannot_be_met_is_refused_with_the_need_its_value_and_the_best)
         cr_assert_eq(starling_query_open(s.client, "write", NULL, &model, &error), -ENOENT);
 
         /* A deadline is a latency; what is refused leaves the queue pair as it was. */
-        model = open_query(&s, (struct starling_query){.accuracy = 0.98});
+        model = tasks_query(&s, (struct starling_query){.accuracy = 0.98});
         struct starling_request request = digits_ask(&s.job, model, 0, 1);
         request.deadline_ns = 1;
         cr_expect_eq(starling_infer(s.queue, &request, NULL), -EDOM);
         cr_expect(strstr(starling_queue_error(s.queue), "latency"), "%s", starling_queue_error(s.queue));
         cr_expect_eq(starling_queue_in_flight(s.queue), 0);
         struct starling_answer answer;
-        cr_expect_eq(expect_answer(&s, model, 5, &answer), 1);
-        end(&s);
+        cr_expect_eq(tasks_expect_answer(&s, model, 5, &answer), 1);
+        tasks_end(&s);
 }
 
 Test(tasks, a_list_says_how_each_variant_stands)
@@ -196,8 +114,8 @@ Test(tasks, a_list_says_how_each_variant_stands)
         struct starling_client *reader;
         struct scene s;
 
-        begin(&s, "task:\n  variants: [lenet, mlp, nowhere]\n  accuracy: [0.9866, 0.9783, 0.5]\n  load: all\n");
-        start(&s);
+        tasks_begin(&s, "task:\n  variants: [lenet, mlp, nowhere]\n  accuracy: [0.9866, 0.9783, 0.5]\n  load: all\n");
+        tasks_start(&s);
         reader = world_connect(&s.world, STARLING_ROLE_READER);
         cr_assert_eq(starling_task_list(reader, &entry, 1), 1);
         cr_expect_str_eq(entry.name, "read");
@@ -215,7 +133,7 @@ Test(tasks, a_list_says_how_each_variant_stands)
         cr_expect_eq(starling_task_variants(reader, "write", list, VARIANTS), -ENOENT);
         world_expect_log(&s.world, "nowhere");
         starling_close(reader);
-        end(&s);
+        tasks_end(&s);
 }
 
 /* y [N,10] = x [N,width] times zeros. */
@@ -241,17 +159,17 @@ Test(tasks, a_variant_with_other_inputs_is_left_out_with_the_reason)
         struct starling_variant list[3];
         struct scene s;
 
-        begin(&s, "task:\n  variants: [mlp, other]\n  accuracy: [0.9783, 1]\n  load: all\n");
+        tasks_begin(&s, "task:\n  variants: [mlp, other]\n  accuracy: [0.9783, 1]\n  load: all\n");
         add_network(&s.world, "other", 65);
-        start(&s);
+        tasks_start(&s);
         cr_assert_eq(starling_task_variants(s.client, "read", list, 3), 2);
         cr_expect_eq(list[1].state, STARLING_VARIANT_DIFFERS);
         cr_expect(strstr(list[1].reason, "input \"x\"") && strstr(list[1].reason, "[N,65]") && strstr(list[1].reason, "[N,1,8,8]"),
                 "%s", list[1].reason);
         world_expect_log(&s.world, "variant-differs");
-        expect_variant(&s, (struct starling_query){.accuracy = 0}, "mlp", STARLING_MET_ALL);
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0}, "mlp", STARLING_MET_ALL);
         expect_refusal(&s, (struct starling_query){.accuracy = 0.99}, -EDOM, WORDS("\"mlp\"", "0.9783"));
-        end(&s);
+        tasks_end(&s);
 }
 
 Test(tasks, a_variant_on_request_is_loaded_where_none_else_is_accurate_enough)
@@ -259,13 +177,13 @@ Test(tasks, a_variant_on_request_is_loaded_where_none_else_is_accurate_enough)
         struct starling_variant list[2];
         struct scene s;
 
-        begin(&s, "task:\n  variants: [mlp, slow]\n  accuracy: [0.9783, 0.9866]\n  load: all\n");
+        tasks_begin(&s, "task:\n  variants: [mlp, slow]\n  accuracy: [0.9783, 0.9866]\n  load: all\n");
         world_copy_model(&s.world, "lenet", "slow", "load: on_request\n");
-        start(&s);
-        starling_model_close(open_query(&s, (struct starling_query){.accuracy = 0.9}));
+        tasks_start(&s);
+        starling_model_close(tasks_query(&s, (struct starling_query){.accuracy = 0.9}));
         cr_assert_eq(starling_task_variants(s.client, "read", list, 2), 2);
         cr_expect_eq(list[1].state, STARLING_VARIANT_UNLOADED, "nobody has needed it");
-        struct starling_model *model = open_query(&s, (struct starling_query){.accuracy = 0.98});
+        struct starling_model *model = tasks_query(&s, (struct starling_query){.accuracy = 0.98});
         struct starling_request request = digits_ask(&s.job, model, 0, 4);
         struct starling_completion done;
         struct starling_answer answer;
@@ -275,7 +193,7 @@ Test(tasks, a_variant_on_request_is_loaded_where_none_else_is_accurate_enough)
         cr_assert_eq(starling_completion_variant(s.queue, &done, &answer), 0);
         cr_expect_str_eq(answer.variant, "slow");
         cr_expect(digits_right(&s.job, &s.data[1], wrong, sizeof(wrong)), "%s", wrong);
-        end(&s);
+        tasks_end(&s);
 }
 
 /* ---- variants that come and go ---- */
@@ -312,12 +230,12 @@ Test(tasks, no_query_is_lost_while_its_variants_come_and_go)
         pthread_t thread;
         struct scene s;
 
-        begin(&s, "task:\n  variants: [first, second]\n  accuracy: [0.9783, 0.9783]\n  cost: [1, 2]\n  load: all\n");
+        tasks_begin(&s, "task:\n  variants: [first, second]\n  accuracy: [0.9783, 0.9783]\n  cost: [1, 2]\n  load: all\n");
         world_copy_model(&s.world, "mlp", "first", "{}\n");
         world_copy_model(&s.world, "mlp", "second", "{}\n");
-        start(&s);
+        tasks_start(&s);
         changes.world = &s.world;
-        model = open_query(&s, (struct starling_query){.accuracy = 0.9});
+        model = tasks_query(&s, (struct starling_query){.accuracy = 0.9});
         cr_assert_eq(pthread_create(&thread, NULL, change, &changes), 0);
         while (atomic_load(&changes.n) < CHANGES || !answered[0] || !answered[1]) {
                 struct starling_request request = digits_ask(&s.job, model, 0, 1);
@@ -340,7 +258,7 @@ Test(tasks, no_query_is_lost_while_its_variants_come_and_go)
         atomic_store(&changes.stop, true);
         pthread_join(thread, NULL);
         cr_expect_eq(refused, 0, "%u refused, %u and %u answered, %u at the second try", refused, answered[0], answered[1], again);
-        end(&s);
+        tasks_end(&s);
 }
 
 Test(tasks, a_task_comes_and_goes_with_the_repository)
@@ -349,21 +267,21 @@ Test(tasks, a_task_comes_and_goes_with_the_repository)
         struct starling_model *model;
         struct scene s;
 
-        begin(&s, NULL);
-        start(&s);
+        tasks_begin(&s, NULL);
+        tasks_start(&s);
         cr_assert_eq(starling_task_list(s.client, &entry, 1), 0);
         world_add_model_config(&s.world, "read", TASK);
         kill(s.world.pid, SIGHUP);
         WORLD_AWAIT(starling_task_list(s.client, &entry, 1) > 0);
         /* Of models that have served for a while: at once, whether the dispatcher has heard of the task or not. */
-        expect_variant(&s, (struct starling_query){.accuracy = 0.98}, "lenet", STARLING_MET_ALL);
-        model = open_query(&s, (struct starling_query){.accuracy = 0.98});
+        tasks_expect_variant(&s, (struct starling_query){.accuracy = 0.98}, "lenet", STARLING_MET_ALL);
+        model = tasks_query(&s, (struct starling_query){.accuracy = 0.98});
         world_remove_model(&s.world, "read");
         kill(s.world.pid, SIGHUP);
         WORLD_AWAIT(starling_model_changed(model));
         struct starling_request request = digits_ask(&s.job, model, 0, 1);
         cr_expect_eq(starling_infer(s.queue, &request, NULL), -ENOENT);
-        end(&s);
+        tasks_end(&s);
 }
 
 Test(tasks, a_reconnect_finds_tasks_as_they_are_then)
@@ -373,14 +291,14 @@ Test(tasks, a_reconnect_finds_tasks_as_they_are_then)
         struct starling_answer answer;
         struct starling_error error;
 
-        begin(&s, TASK);
-        start(&s);
-        model = open_query(&s, (struct starling_query){.accuracy = 0.98});
-        cr_expect_eq(expect_answer(&s, model, 1, &answer), 1);
+        tasks_begin(&s, TASK);
+        tasks_start(&s);
+        model = tasks_query(&s, (struct starling_query){.accuracy = 0.98});
+        cr_expect_eq(tasks_expect_answer(&s, model, 1, &answer), 1);
         world_kill(&s.world);
         world_start(&s.world);
         cr_assert_eq(starling_reconnect(s.client, 60000000000ull, &error), 0, "%s", error.text);
-        cr_expect_eq(expect_answer(&s, model, 1, &answer), 1);
+        cr_expect_eq(tasks_expect_answer(&s, model, 1, &answer), 1);
         cr_expect_eq(starling_model_changed(model), 0);
         world_kill(&s.world);
         world_remove_model(&s.world, "read");
@@ -389,198 +307,5 @@ Test(tasks, a_reconnect_finds_tasks_as_they_are_then)
         struct starling_request request = digits_ask(&s.job, model, 0, 1);
         cr_expect_eq(starling_infer(s.queue, &request, NULL), -ENOENT);
         cr_expect_eq(starling_model_changed(model), 1);
-        end(&s);
-}
-
-/* ---- variants that are loaded when they are chosen ---- */
-
-#define TWO "task:\n  variants: [mlp, densenet]\n  accuracy: [0.9783, 0.9967]\n  cost: [1, 20]\n"
-
-static struct starling_variant variant_of(struct scene *s, uint32_t i)
-{
-        struct starling_variant list[2];
-
-        cr_assert_eq(starling_task_variants(s->client, "read", list, 2), 2);
-        return list[i];
-}
-
-Test(tasks, the_most_accurate_variant_alone_is_loaded_until_a_query_chooses_another)
-{
-        struct starling_model *model;
-        struct starling_answer answer;
-        struct scene s;
-
-        begin(&s, TWO);
-        world_configure(&s.world, "models: [read, mlp, densenet]\n");
-        start(&s);
-        cr_expect_eq(variant_of(&s, 1).state, STARLING_VARIANT_SERVES);
-        cr_expect_eq(variant_of(&s, 0).state, STARLING_VARIANT_AVAILABLE);
-        cr_expect_eq(variant_of(&s, 0).workers, 0u);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.9}, "densenet", STARLING_MET_ALL);
-        cr_expect_eq(variant_of(&s, 0).state, STARLING_VARIANT_AVAILABLE, "densenet was as accurate");
-
-        /* What costs so little is not loaded: the request waits for it. */
-        model = open_query(&s, (struct starling_query){.accuracy = 0.9, .cost = 1});
-        cr_expect_eq(expect_answer(&s, model, 3, &answer), 0);
-        cr_expect_eq(answer.met, STARLING_MET_ALL);
-        WORLD_AWAIT(variant_of(&s, 0).state == STARLING_VARIANT_SERVES);
-        cr_expect_eq(variant_of(&s, 0).state, STARLING_VARIANT_SERVES);
-        expect_variant(&s, (struct starling_query){.accuracy = 0.9}, "mlp", STARLING_MET_ALL);
-        end(&s);
-}
-
-Test(tasks, a_user_who_has_had_its_loads_of_a_minute_gets_the_closest_that_serves_or_the_limit)
-{
-        struct starling_model *refuse, *closest;
-        struct starling_completion done;
-        struct starling_request request;
-        struct starling_answer answer;
-        char wrong[128];
-        struct scene s;
-
-        begin(&s, "task:\n  variants: [one, two, densenet]\n  accuracy: [0.5, 0.9783, 0.9967]\n  cost: [1, 2, 20]\n");
-        world_copy_model(&s.world, "mlp", "one", "batch_max: 2\nload: on_request\n");
-        world_copy_model(&s.world, "mlp", "two", "batch_max: 4\nidle_unload_s: 1\n");
-        world_configure(&s.world, "models: [read, one, two, densenet]\nlimits: {uid: {shapes: 1}}\ncache: {bytes: 0}\n");
-        start(&s);
-        world_expect_log(&s.world, "standby-ended model=two");
-        /* The load of a minute, which begins with it. */
-        cr_assert_eq(starling_model_open(s.client, "one", &refuse, NULL), 0);
-        starling_model_close(refuse);
-        refuse = open_query(&s, (struct starling_query){.accuracy = 0.98, .accuracy_least = 0.9, .cost = 2});
-        refuse = open_query(&s, (struct starling_query){.accuracy = 0.9, .cost = 2});
-        closest = open_query(&s, (struct starling_query){.accuracy = 0.9, .cost = 2, .flags = STARLING_QUERY_CLOSEST});
-        request = digits_ask(&s.job, refuse, 0, 1);
-        cr_expect_eq(starling_infer(s.queue, &request, NULL), -EDQUOT);
-        cr_expect(strstr(starling_queue_error(s.queue), "limits.uid.shapes"), "%s", starling_queue_error(s.queue));
-        request = digits_ask(&s.job, closest, 0, 1);
-        cr_assert_eq(starling_infer(s.queue, &request, &done), 0, "%s", starling_queue_error(s.queue));
-        cr_assert_eq(starling_completion_variant(s.queue, &done, &answer), 0);
-        cr_expect_str_eq(answer.variant, "one");
-        cr_expect(answer.met == STARLING_MET_CLOSEST && answer.tries == 2, "%d %u", (int)answer.met, answer.tries);
-        cr_expect(digits_right(&s.job, &s.data[0], wrong, sizeof(wrong)), "%s", wrong);
-        end(&s);
-}
-
-#define FLYING 64u /* of a queue pair */
-#define LARGE  16u /* samples of one */
-
-/* One client submits until it is refused, so that the accurate variant has as much to do as the latency allows. */
-struct crowd {
-        struct scene *s;
-        struct starling_model *model;
-        struct digits_job jobs[FLYING];
-        uint32_t free[FLYING], n_free;
-        uint64_t latency_ns, submitted, completed, answered[VARIANTS], least;
-};
-
-static void crowd_open(struct crowd *crowd)
-{
-        int r = -EDOM;
-
-        starling_model_close(crowd->model);
-        for (; r == -EDOM; crowd->latency_ns *= 2) { /* which no variant is fast enough for */
-                const struct starling_query query = {.accuracy = 0.99, .accuracy_least = 0.97, .latency_ns = crowd->latency_ns};
-
-                r = starling_query_open(crowd->s->client, "read", &query, &crowd->model, NULL);
-        }
-        crowd->latency_ns /= 2;
-        cr_assert_eq(r, 0);
-}
-
-/* What a variant takes is learned, and other work on the machine changes it: the latency is one that some of what flies exceeds. */
-static void crowd_adapt(struct crowd *crowd)
-{
-        if (!crowd->n_free)
-                crowd->latency_ns /= 2;
-        else if (!starling_queue_in_flight(crowd->s->queue))
-                crowd->latency_ns *= 2;
-        else
-                return;
-        crowd_open(crowd);
-}
-
-static void crowd_submit(struct crowd *crowd)
-{
-        while (crowd->n_free) {
-                uint32_t job = crowd->free[crowd->n_free - 1];
-                struct starling_request request = digits_ask(&crowd->jobs[job], crowd->model, job, LARGE);
-
-                request.user_data = job;
-                if (starling_submit(crowd->s->queue, &request, NULL) < 0)
-                        break;
-                crowd->n_free--;
-                crowd->submitted++;
-        }
-        crowd_adapt(crowd);
-}
-
-static void crowd_reap(struct crowd *crowd)
-{
-        struct starling_completion done[16];
-        int n = starling_wait(crowd->s->queue, done, 16, starling_queue_in_flight(crowd->s->queue) ? 60000000000ull : 0);
-
-        for (int i = 0; i < n; i++) {
-                struct starling_answer answer;
-                uint32_t v = 0, job = (uint32_t)done[i].user_data;
-                char wrong[128];
-
-                cr_assert_eq(done[i].status, 0, "%s", starling_strerror(done[i].status));
-                cr_assert_eq(starling_completion_variant(crowd->s->queue, &done[i], &answer), 0);
-                while (strcmp(answer.variant, variants[v]))
-                        v++;
-                cr_assert(digits_right(&crowd->jobs[job], &crowd->s->data[v], wrong, sizeof(wrong)), "%s: %s", variants[v], wrong);
-                cr_assert_geq(answer.accuracy, 0.97);
-                crowd->answered[v]++;
-                crowd->least += answer.met == STARLING_MET_LEAST;
-                crowd->completed++;
-                crowd->free[crowd->n_free++] = job;
-        }
-}
-
-static void crowd_begin(struct crowd *crowd, struct scene *s)
-{
-        memset(crowd, 0, sizeof(*crowd));
-        crowd->s = s;
-        crowd->latency_ns = 1000000000;
-        crowd_open(crowd);
-        for (uint32_t i = 0; i < FLYING; i++) {
-                cr_assert_eq(digits_job_alloc(&crowd->jobs[i], &s->data[0], s->client), 0);
-                crowd->free[crowd->n_free++] = i;
-        }
-}
-
-/* As long as the load lasts, and as long as it is gone: no time has to be met. */
-Test(tasks, a_faster_variant_comes_with_a_load_and_the_accurate_one_answers_again_after_it)
-{
-        struct starling_query accurate = {.accuracy = 0.99, .accuracy_least = 0.97};
-        static struct crowd crowd;
-        struct scene s;
-        cpu_set_t cores;
-
-        cr_assert_eq(sched_getaffinity(0, sizeof(cores), &cores), 0);
-        if (!CPU_ISSET(0, &cores))
-                cr_skip_test("core 0 is wanted");
-        begin(&s, TWO);
-        world_configure(&s.world, "models: [read, mlp, densenet]\nautoscale: on\nscaling: {idle_least_ms: 500}\nthreads: {inline_us: 0, worker_cores: [0]}\n");
-        start(&s);
-        expect_variant(&s, accurate, "densenet", STARLING_MET_ALL);
-        crowd_begin(&crowd, &s);
-        for (uint32_t load = 0; load < 2; load++) {
-                uint64_t before = crowd.answered[0];
-
-                while (crowd.answered[0] < before + 100) {
-                        crowd_submit(&crowd);
-                        crowd_reap(&crowd);
-                }
-                while (starling_queue_in_flight(s.queue))
-                        crowd_reap(&crowd);
-                cr_expect_eq(crowd.submitted, crowd.completed);
-                expect_variant(&s, accurate, "densenet", STARLING_MET_ALL);
-                WORLD_AWAIT(variant_of(&s, 0).state == STARLING_VARIANT_AVAILABLE);
-                cr_expect_eq(variant_of(&s, 0).state, STARLING_VARIANT_AVAILABLE, "no query has chosen it for longer than a load");
-        }
-        cr_expect(crowd.answered[2] && crowd.least >= 200);
-        world_expect_log(&s.world, "task=read variant=mlp verdict=faster");
-        end(&s);
+        tasks_end(&s);
 }

@@ -45,10 +45,10 @@ static void end_change(struct sl_registry *r, struct sl_served *served)
 
 /* The next time that the repository is read, or the set is applied again, it is tried again. One that was only to run elsewhere
  * stays where it is. */
-static void fail_change(struct sl_registry *r, struct sl_served *served, int status, const char *text)
+static void fail_change(struct sl_registry *r, struct sl_served *served, bool moves, int status, const char *text)
 {
         struct sl_crew *crew = served->model->crew;
-        bool stays = sl_crew_moves(crew) && sl_worker_set_equal(&crew->before, &served->want.workers);
+        bool stays = moves && sl_worker_set_equal(&crew->before, &served->want.workers);
 
         served->changing = false;
         served->failed_workers = stays ? 0 : served->want.workers_number;
@@ -83,7 +83,7 @@ void sl_staffing_begin(struct sl_registry *r, struct sl_served *served)
         if (crew && sl_crew_needs(crew, &served->want.workers))
                 result = sl_crew_resize(crew, &served->want.workers, &error);
         if (result < 0) {
-                fail_change(r, served, result, error.text);
+                fail_change(r, served, sl_crew_moves(crew), result, error.text);
                 return;
         }
         note_set(r, served);
@@ -95,10 +95,11 @@ void sl_staffing_hear(struct sl_registry *r, struct sl_served *served)
 {
         struct sl_crew *crew = served->model->crew;
         struct sl_error error = {""};
+        bool moves = crew && sl_crew_moves(crew); /* before it is undone */
         int result = crew ? sl_crew_advance(crew, &error) : 0;
 
         if (result < 0)
-                fail_change(r, served, result, error.text);
+                fail_change(r, served, moves, result, error.text);
         else if (result == 0 && !(crew && crew->holds))
                 end_change(r, served);
 }

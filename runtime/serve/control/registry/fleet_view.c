@@ -72,8 +72,9 @@ static void view_user(const struct sl_registry *r, const struct sl_served *serve
         name->is_late = served->is_shape && !sl_share_rate(&due_ns, r->options.runtime->uid_shapes, sl_clock_ns());
 }
 
-/* A variant that no query chooses goes when that has been so for longer than it takes to come back. */
-static uint64_t idle_standby_ns(const struct sl_registry *r, const struct sl_served *served)
+/* A variant that no query chooses goes when that has been so for longer than it takes to come back, unless an administrator has
+ * said which workers it has. */
+static uint64_t idle_standby_ns(struct sl_registry *r, const struct sl_served *served)
 {
         const struct sl_model_spec *spec = &served->want.spec->spec;
         const struct sl_runtime_options *options = r->options.runtime;
@@ -81,7 +82,7 @@ static uint64_t idle_standby_ns(const struct sl_registry *r, const struct sl_ser
 
         if (spec->idle_standby_ns)
                 return spec->idle_standby_ns;
-        if (!spec->plan_first || options->autoscale.mode != SL_AUTOSCALE_ON)
+        if (!spec->plan_first || options->autoscale.mode != SL_AUTOSCALE_ON || sl_applied_is_pinned(r, served))
                 return UINT64_MAX;
         return back_ns > options->autoscale.idle_least_ns ? back_ns : options->autoscale.idle_least_ns;
 }
