@@ -50,15 +50,24 @@ for runtime_name in "$name" "$STARLING_SOCKET_DIR/$name.sock"; do
         [[ $said == mlp*worker* ]] || wrong "models --name $runtime_name --verbose: $said"
 done
 said=$("$starling" models --name "$name" --why mlp 2>&1) || wrong "models --why: $said"
-[[ $said == "mlp  ready "*"to be served, for "*", by: repository"*"version 1, as it is wanted; "*"waits for  nothing" ]] ||
-        wrong "models --why mlp: $said"
+[[ $said == "mlp  ready "*"to be served, for "*", by: repository"*"version 1, as it is wanted; "*"waits for  nothing
+    variant    of task read, accuracy 0.9783, cost "*": it serves"*"
+    queries    choose it where an accuracy of at most 0.9783 is asked for, and where none is" ]] || wrong "models --why mlp: $said"
 said=$("$starling" models --name "$name" --why mlp --json 2>&1) || wrong "models --why mlp --json: $said"
-[[ $said == "{"*'"origin": "repository"'*'"awaits": null'*"}" ]] || wrong "models --why mlp --json: $said"
+[[ $said == "{"*'"origin": "repository"'*'"awaits": null'*'"variant_of": ['*'"task": "read"'*"}" ]] || wrong "models --why mlp --json: $said"
+said=$("$starling" models --name "$name" --why read 2>&1) || wrong "models --why of a task: $said"
+[[ $said == $'read  task  1 of 2 variants serve, chosen by rule starling\n  mlp\n    variant    accuracy 0.9783, '*$'\n  none'"
+    variant    accuracy 1, cost 0: it is not there: the repository has no such model
+    queries    do not choose it by accuracy alone: it takes no requests" ]] || wrong "models --why of a task: $said"
+said=$("$starling" models --name "$name" --why read --json 2>&1) || wrong "models --why of a task, --json: $said"
+[[ $said == "{"*'"task": "read"'*'"chosen_up_to": 0.97'*'"variant": "none"'*'"chosen_above": null'*"}" ]] ||
+        wrong "models --why of a task, --json: $said"
 said=$("$starling" models --name "$name" --why lenet 2>&1) && wrong "models --why of no model: $said"
-[[ $said == 'starling models: no model "lenet" is wanted or served' ]] || wrong "models --why of no model: $said"
+[[ $said == 'starling models: no model "lenet" is wanted or served, and no task is of that name' ]] || wrong "models --why of no model: $said"
 said=$("$starling" stats "$name")
 [[ $said == *$'\nsteps  load 1  serve 1\n'* ]] || wrong "stats without steps: $said"
 full models --name "$name" --why mlp
+full models --name "$name" --why read
 said=$("$starling" tasks --name "$name" 2>&1) || wrong "tasks: $said"
 [[ $said == $'read\n  mlp '*"serves "*"accuracy 0.9783 "*" us a sample, "*$'\n  none '*"absent "*"the repository has no such model" ]] || wrong "tasks: $said"
 said=$("$starling" tasks --name "$name" --json read 2>&1) || wrong "tasks --json: $said"

@@ -32,7 +32,9 @@
         X(NAME, "name", 0, "NAME", "ask the runtime NAME, or the one whose socket is the path NAME (default: starling)")           \
         X(JSON, "json", 0, NULL, "print an array of objects instead of text")                                                      \
         X(VERBOSE, "verbose", 0, NULL, "print what each worker takes as well")                                                     \
-        X(WHY, "why", 0, "MODEL", "print what is wanted of MODEL, what serves and what it waits for (default: list all)")
+        X(WHY, "why", 0, "MODEL",                                                                                                  \
+                "print what is wanted of MODEL, what serves and what it waits for; of a variant or a task also why "               \
+                "it is loaded and chosen, or is not (default: list all)")
 
 #define TASKS_OPTIONS(X)                                                                                                           \
         X(NAME, "name", 0, "NAME", "ask the runtime NAME, or the one whose socket is the path NAME (default: starling)")           \

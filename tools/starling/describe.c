@@ -69,7 +69,10 @@ static const char command_models_text[] =
         "why. "
         "With --why it says of one model what is wanted, by whom and since when, what serves, what it waits for and which step "
         "follows "
-        "then, and why the last load failed. That comes from the stats page, so it is there also when the runtime does not answer.";
+        "then, and why the last load failed. That comes from the stats page, so it is there also when the runtime does not answer. "
+        "Of a "
+        "variant, or of all variants of a task, it also says why it is loaded or not, and which queries choose it now by accuracy "
+        "alone, where the runtime answers; starling tasks --explain asks for more.";
 
 static const char command_tasks_text[] =
         "Lists the variants of TASK, or of all tasks (default: all): state, accuracy, cost, what one sample takes, the samples a "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling models`: the catalogue. With --verbose also what each worker of a model takes, from the statistics of the same runtime.
- * With --why these alone, of one model: they are there also where nobody answers.
+ * With --why these alone, of one model: they are there also where nobody answers. What its tasks have to say of it, or of a task's
+ * variants, is not.
  */
 #include "base/dim_sizes.h"
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "session.h"
 #include "snapshot.h"
 #include "task_lines.h"
+#include "variant_why.h"
 #include "why.h"
 
 #include <inttypes.h>
@@ -299,6 +301,63 @@ static int print_with_workers(const char *command, struct starling_client *clien
         return status;
 }
 
+/* Its variants are known to who answers; NULL: nobody does. */
+static struct starling_client *ask_variants(const struct session_arguments *arguments)
+{
+        const struct starling_options reader = {.runtime = arguments->name, .role = STARLING_ROLE_READER};
+        struct starling_client *client;
+
+        return starling_connect(&reader, &client, NULL) == 0 ? client : NULL;
+}
+
+static void print_object(json_t *object)
+{
+        json_dumpf(object, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(object);
+}
+
+static void print_why_model(
+        const struct session_arguments *arguments, const struct snapshot *stats, const struct sl_model_stats *model)
+{
+        struct starling_client *client;
+        json_t *object;
+
+        if (!arguments->json) { /* before it is waited for who answers */
+                why_print_text(stats, model);
+                (void)fflush(stdout);
+        }
+        client = ask_variants(arguments);
+        if (!arguments->json) {
+                if (client)
+                        (void)variant_why_print_model(client, arguments->why);
+        } else {
+                object = why_json(stats, model);
+                json_object_set_new(object, "variant_of", client ? variant_why_model_json(client, arguments->why) : json_null());
+                print_object(object);
+        }
+        starling_close(client);
+}
+
+/* Return: whether there is one. */
+static bool print_why_task(const struct session_arguments *arguments)
+{
+        struct starling_client *client = ask_variants(arguments);
+        json_t *object = NULL;
+        bool is_there = false;
+
+        if (client && arguments->json) {
+                object = variant_why_task_json(client, arguments->why);
+                is_there = object != NULL;
+                if (is_there)
+                        print_object(object);
+        } else if (client) {
+                is_there = variant_why_print_task(client, arguments->why);
+        }
+        starling_close(client);
+        return is_there;
+}
+
 static int print_why(const char *command, const struct session_arguments *arguments)
 {
         const struct model_snapshot *model;
@@ -309,9 +368,10 @@ static int print_why(const char *command, const struct session_arguments *argume
                 return status;
         model = snapshot_model(stats, arguments->why);
         if (model)
-                (arguments->json ? why_print_json : why_print_text)(stats, &model->slot);
-        else
-                status = complain(STATUS_FAILED, command, "no model \"%s\" is wanted or served", arguments->why);
+                print_why_model(arguments, stats, &model->slot);
+        else if (!print_why_task(arguments))
+                status = complain(
+                        STATUS_FAILED, command, "no model \"%s\" is wanted or served, and no task is of that name", arguments->why);
         snapshot_free(stats);
         return status;
 }

@@ -121,3 +121,58 @@ void task_wish_explain(
         }
         free(candidates);
 }
+
+/* ---- by accuracy ---- */
+
+/* Of @variants the least accuracy above @accuracy; 2: there is none. */
+static double next_level(const struct starling_variant *variants, uint32_t n, double accuracy)
+{
+        double next = 2;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (variants[i].accuracy > accuracy && variants[i].accuracy < next)
+                        next = variants[i].accuracy;
+        return next;
+}
+
+static uint32_t chosen_of(const struct task_reason *reasons, uint32_t n)
+{
+        uint32_t i = 0;
+
+        while (i < n && !reasons[i].is_chosen)
+                i++;
+        return i;
+}
+
+void task_wish_reach(
+        const struct starling_variant *variants, uint32_t n, struct task_reach *ret_reaches, struct task_reason *ret_reasons)
+{
+        struct task_reason *reasons = calloc(n + 1u, sizeof(*reasons));
+        struct task_wish wish = {.samples = 1};
+        uint32_t chosen;
+
+        memset(ret_reaches, 0, n * sizeof(*ret_reaches));
+        if (!reasons) {
+                memset(ret_reasons, 0, n * sizeof(*ret_reasons));
+                return;
+        }
+        task_wish_explain(&wish, variants, n, reasons);
+        memcpy(ret_reasons, reasons, n * sizeof(*ret_reasons)); /* of what has none */
+        chosen = chosen_of(reasons, n);
+        if (chosen < n)
+                ret_reaches[chosen].by_default = true;
+        for (double below = 0, level; (level = next_level(variants, n, below)) <= 1; below = level) {
+                wish.needs.accuracy = level;
+                task_wish_explain(&wish, variants, n, reasons);
+                chosen = chosen_of(reasons, n);
+                if (chosen < n && !ret_reaches[chosen].is_chosen)
+                        ret_reaches[chosen] = (struct task_reach){
+                                .is_chosen = true, .by_default = ret_reaches[chosen].by_default, .above = below};
+                if (chosen < n)
+                        ret_reaches[chosen].up_to = level;
+                for (uint32_t i = 0; i < n; i++)
+                        if (variants[i].accuracy <= level && variants[i].accuracy > below)
+                                ret_reasons[i] = reasons[i];
+        }
+        free(reasons);
+}

@@ -20,6 +20,16 @@ struct task_reason {
         char why[TASK_WISH_WHY_BYTES];
 };
 
+/* Of queries that ask for an accuracy alone: those that ask for more than `above` and at most `up_to` choose it. */
+struct task_reach {
+        bool is_chosen, by_default; /* by some of those; by queries that ask for nothing */
+        double above, up_to;
+};
+
 /* @ret_reasons: [n]. */
 void task_wish_explain(
         const struct task_wish *wish, const struct starling_variant *variants, uint32_t n, struct task_reason *ret_reasons);
+
+/* @ret_reaches: [n]. @ret_reasons: [n]; of each, what becomes of it for an accuracy of its own. */
+void task_wish_reach(
+        const struct starling_variant *variants, uint32_t n, struct task_reach *ret_reaches, struct task_reason *ret_reasons);

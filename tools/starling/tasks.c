@@ -21,7 +21,7 @@ static const struct option options[] = {TASKS_OPTIONS(OPTION_GETOPT){0}};
 #define TASKS_MAX    128
 #define VARIANTS_MAX 256
 
-static const char *state_name(enum starling_variant_state state)
+const char *task_variant_state_name(enum starling_variant_state state)
 {
         switch (state) {
         case STARLING_VARIANT_ABSENT:
@@ -41,8 +41,7 @@ static const char *state_name(enum starling_variant_state state)
         return "unknown";
 }
 
-/* "": nothing is known. */
-static const char *condition_name(uint32_t condition)
+const char *task_condition_name(uint32_t condition)
 {
         static const char *const names[] = {"", "active", "overloaded", "interfered"};
 
@@ -62,10 +61,10 @@ static json_t *variant_json(const struct starling_variant *variant, const struct
 {
         char reason[sizeof(variant->reason)];
         json_t *object = json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:f, s:i, s:I, s:i, s:I, s:s}", "name", variant->name, "state",
-                state_name(variant->state), "condition", condition_name(variant->condition), "accuracy", variant->accuracy, "cost",
-                variant->cost, "latency_ns", (json_int_t)variant->latency_ns, "samples_per_second", rate_of(variant), "batch",
-                (int)variant->batch_samples, "wait_ns", (json_int_t)variant->wait_ns, "workers", (int)variant->workers,
-                "memory_bytes", (json_int_t)variant->memory_bytes, "reason",
+                task_variant_state_name(variant->state), "condition", task_condition_name(variant->condition), "accuracy",
+                variant->accuracy, "cost", variant->cost, "latency_ns", (json_int_t)variant->latency_ns, "samples_per_second",
+                rate_of(variant), "batch", (int)variant->batch_samples, "wait_ns", (json_int_t)variant->wait_ns, "workers",
+                (int)variant->workers, "memory_bytes", (json_int_t)variant->memory_bytes, "reason",
                 sl_utf8_clean(variant->reason, reason, sizeof(reason)));
 
         if (why) {
@@ -79,13 +78,13 @@ static void print_variant(const struct starling_variant *variant, const struct t
 {
         char reason[sizeof(variant->reason)];
 
-        printf("  %-24s %-9s accuracy %-7g cost %-8.6g", variant->name, state_name(variant->state), variant->accuracy,
+        printf("  %-24s %-9s accuracy %-7g cost %-8.6g", variant->name, task_variant_state_name(variant->state), variant->accuracy,
                 variant->cost);
         if (variant->latency_ns)
                 printf(" %.1f us a sample, %.0f/s in batches of %" PRIu32 ", waits %.1f us", (double)variant->latency_ns / 1000,
                         rate_of(variant), variant->batch_samples, (double)variant->wait_ns / 1000);
         if (variant->condition)
-                printf(", %s", condition_name(variant->condition));
+                printf(", %s", task_condition_name(variant->condition));
         if (variant->memory_bytes)
                 printf(", %.1f MiB", (double)variant->memory_bytes / (1 << 20));
         if (variant->reason[0])

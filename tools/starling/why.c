@@ -78,7 +78,7 @@ void why_print_text(const struct snapshot *s, const struct sl_model_stats *model
                 printf("    failed     %s\n", quantity_text(model->cause, text, sizeof(text)));
 }
 
-void why_print_json(const struct snapshot *s, const struct sl_model_stats *model)
+json_t *why_json(const struct snapshot *s, const struct sl_model_stats *model)
 {
         json_t *object = json_object();
 
@@ -91,7 +91,5 @@ void why_print_json(const struct snapshot *s, const struct sl_model_stats *model
         json_set(object, "workers_serving", json_number(model->workers_serving));
         json_set(object, "why", model->why[0] ? json_text(model->why) : json_null());
         json_set(object, "want", snapshot_want_json(s, model));
-        json_dumpf(object, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(object);
+        return object;
 }

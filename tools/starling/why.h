@@ -7,5 +7,7 @@
 
 #include "snapshot.h"
 
+#include <jansson.h>
+
 void why_print_text(const struct snapshot *snapshot, const struct sl_model_stats *model);
-void why_print_json(const struct snapshot *snapshot, const struct sl_model_stats *model);
+json_t *why_json(const struct snapshot *snapshot, const struct sl_model_stats *model);
