@@ -66,6 +66,10 @@ static const char query_text[] =
         "`least`, poor what comes in time and is less accurate. Core-seconds are what all workers of the runtime computed "
         "meanwhile.\n"
         "\n"
+        "With --concurrency the requests are those of a closed loop, so that what a query adds to a request by name shows. "
+        "With --choice no runtime is asked: a client's choice is timed among variants that all suit, whose page is rewritten every "
+        "millisecond, beside one that compares each with each.\n"
+        "\n"
         "    starling bench query read-digits --wish accuracy=0.98,latency_ms=5 --wish accuracy=0.99,least=0.9,latency_ms=2 "
         "\\\n"
         "        --rate 500,2000,500 --seconds 10";

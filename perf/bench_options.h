@@ -64,7 +64,10 @@
                 "give a share of the requests this wish: accuracy=X,least=X,latency_ms=MS,cost=X,samples=N,closest; repeatable "   \
                 "(default: the most accurate)")                                                                                    \
         X(RATE, "rate", "N,...", "send N requests a second at Poisson times; each N is a step of the load (default: 100)")         \
-        X(SECONDS, "seconds", "SECONDS", "let each step last SECONDS seconds (default: 5)")                                        \
+        X(CONCURRENCY, "concurrency", "N",                                                                                         \
+                "ask in a closed loop, N requests in flight, by the first wish (default: none, --rate)")                           \
+        X(CHOICE, "choice", "N", "time a choice among N variants by itself, with no runtime and no task (default: none)")          \
+        X(SECONDS, "seconds", "SECONDS", "let each step, loop or turn of --choice last SECONDS seconds (default: 5)")              \
         X(WAYS, "ways", "WAY,...",                                                                                                 \
                 "ask in these ways, in turns: choice, accurate, cheapest, or a variant (default: choice,accurate,cheapest)")       \
         X(TURNS, "turns", "N", "ask in each way N times (default: 3)")                                                             \

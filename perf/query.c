@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench query`: queries with wishes on a task of a runtime that runs already, under a load that goes up and down in
- * steps. The same requests are asked in several ways, in turns: each query chooses its variant, or all go to one.
+ * steps, or in a closed loop. The same requests are asked in several ways, in turns: each query chooses its variant, or all go to
+ * one. With --choice what a choice takes by itself.
  */
 #include "arrivals.h"
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "machine.h"
 #include "needs_text.h"
 #include "query_load.h"
+#include "query_report.h"
 #include "random.h"
 #include "starling.h"
 
@@ -42,6 +44,8 @@ struct bench {
         char ways_text[512];
         struct way ways[WAYS_MAX];
         uint32_t n_ways, turns, seed;
+        uint32_t choice; /* variants; 0: a task is asked */
+        bool is_closed;
         bool json;
         struct sl_trace trace;
         struct sl_query_result *results; /* [turns][n_ways] */
@@ -141,6 +145,11 @@ static int take_option(int option, struct bench *bench)
                 return count("turns", 1, TURNS_MAX, &bench->turns);
         case OPTION_IN_FLIGHT:
                 return count("in-flight", 1, 1024, &bench->load.in_flight);
+        case OPTION_CONCURRENCY:
+                bench->is_closed = true;
+                return count("concurrency", 1, 1024, &bench->load.in_flight);
+        case OPTION_CHOICE:
+                return count("choice", 1, SL_QUERY_VARIANTS_MAX, &bench->choice);
         case OPTION_DEADLINE:
                 bench->load.deadlines = true;
                 return 0;
@@ -161,8 +170,8 @@ static int parse(int argc, char **argv, struct bench *bench)
         while ((option = getopt_long(argc, argv, "", bench_options, NULL)) != -1)
                 if (take_option(option, bench) < 0)
                         return 2;
-        if (optind + 1 != argc) {
-                fprintf(stderr, "starling bench query: it wants the name of one task\n");
+        if (optind + (bench->choice ? 0 : 1) != argc) {
+                fprintf(stderr, "starling bench query: it wants the name of one task%s\n", bench->choice ? ", or --choice" : "");
                 return 2;
         }
         bench->load.task = argv[optind];
@@ -255,6 +264,13 @@ static int find_ways(struct bench *bench, const struct sl_query_load *load, stru
         return r;
 }
 
+static int run_way(const struct bench *bench, struct sl_query_load *load, uint32_t variant, struct sl_query_result *ret_result,
+        struct starling_error *error)
+{
+        return bench->is_closed ? sl_query_load_close(load, variant, bench->load.step_ns, ret_result, error)
+                                : sl_query_load_run(load, variant, ret_result, error);
+}
+
 /* Every turn begins with another way. */
 static int run_ways(struct bench *bench, struct sl_query_load *load, struct starling_error *error)
 {
@@ -264,7 +280,7 @@ static int run_ways(struct bench *bench, struct sl_query_load *load, struct star
                 for (uint32_t k = 0; k < bench->n_ways && r == 0; k++) {
                         uint32_t way = (turn + k) % bench->n_ways;
 
-                        r = sl_query_load_run(load, bench->ways[way].variant, result_of(bench, turn, way), error);
+                        r = run_way(bench, load, bench->ways[way].variant, result_of(bench, turn, way), error);
                 }
         return r;
 }
@@ -287,6 +303,11 @@ static json_t *share_json(double part, double whole)
         return whole > 0 ? json_real(part / whole) : json_null();
 }
 
+json_t *sl_query_quantile_json(const struct sl_histogram *latencies, double q)
+{
+        return sl_counter_read(&latencies->count) ? json_integer((json_int_t)sl_histogram_quantile(latencies, q)) : json_null();
+}
+
 static json_t *counts_json(const struct sl_query_counts *counts)
 {
         json_t *root = json_pack("{s:I}", "due", (json_int_t)counts->due);
@@ -294,10 +315,10 @@ static json_t *counts_json(const struct sl_query_counts *counts)
         for (uint32_t i = 0; i < SL_QUERY_ENDS_N; i++)
                 json_object_set_new(root, sl_query_end_name((enum sl_query_end)i), json_integer((json_int_t)counts->ends[i]));
         json_object_set_new(root, "accuracy", share_json(counts->accuracy, (double)counts->answered));
-        json_object_set_new(root, "p50_ns",
-                counts->answered ? json_integer((json_int_t)sl_histogram_quantile(&counts->latencies, 0.5)) : json_null());
-        json_object_set_new(root, "p99_ns",
-                counts->answered ? json_integer((json_int_t)sl_histogram_quantile(&counts->latencies, 0.99)) : json_null());
+        json_object_set_new(root, "p50_ns", sl_query_quantile_json(&counts->latencies, 0.5));
+        json_object_set_new(root, "p99_ns", sl_query_quantile_json(&counts->latencies, 0.99));
+        json_object_set_new(root, "max_ns",
+                counts->answered ? json_integer((json_int_t)sl_counter_read(&counts->latencies.max_ns)) : json_null());
         return root;
 }
 
@@ -313,14 +334,24 @@ static json_t *result_json(const struct bench *bench, const struct sl_query_resu
         for (uint32_t i = 0; i < n_variants; i++)
                 if (result->answered_by[i])
                         json_object_set_new(answered, variants[i].name, json_integer((json_int_t)result->answered_by[i]));
-        return json_pack("{s:o, s:o, s:o, s:f, s:s}", "wishes", wishes, "steps", steps, "answered_by", answered, "core_seconds",
-                result->computed_s, "first_error", result->first_error);
+        return json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:s}", "wishes", wishes, "steps", steps, "answered_by", answered,
+                "begun_unix_s", result->begun_unix_s, "seconds", result->seconds, "core_seconds", result->computed_s, "first_error",
+                result->first_error);
+}
+
+json_t *sl_query_command_json(int argc, char **argv)
+{
+        json_t *command = json_array();
+
+        for (int i = 0; i < argc; i++)
+                json_array_append_new(command, json_string(argv[i]));
+        return command;
 }
 
 static json_t *bench_json(const struct bench *bench, const struct sl_query_load *load)
 {
         json_t *variants = json_array(), *wishes = json_array(), *rates = json_array(), *ways = json_array(),
-               *command = json_array();
+               *command = sl_query_command_json(bench->argc, bench->argv);
         const struct sl_query_variant *of;
         uint32_t n;
 
@@ -330,10 +361,8 @@ static json_t *bench_json(const struct bench *bench, const struct sl_query_load 
                                                         "cost", of[i].cost, "serves", of[i].serves));
         for (uint32_t i = 0; i < bench->load.n_wishes; i++)
                 json_array_append_new(wishes, json_string(bench->wishes[i]));
-        for (uint32_t i = 0; i < bench->load.n_steps; i++)
+        for (uint32_t i = 0; i < bench->load.n_steps && !bench->is_closed; i++)
                 json_array_append_new(rates, json_real(bench->rates[i]));
-        for (int i = 0; i < bench->argc; i++)
-                json_array_append_new(command, json_string(bench->argv[i]));
         for (uint32_t w = 0; w < bench->n_ways; w++) {
                 json_t *turns = json_array();
 
@@ -343,9 +372,10 @@ static json_t *bench_json(const struct bench *bench, const struct sl_query_load 
                         ways, json_pack("{s:s, s:s*, s:o}", "way", bench->ways[w].name, "variant",
                                       bench->ways[w].variant == CHOICE ? NULL : of[bench->ways[w].variant].name, "turns", turns));
         }
-        return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:b, s:o}", "benchmark", "query", "command", command, "machine",
-                sl_machine_json(), "task", bench->load.task, "variants", variants, "wishes", wishes, "rates", rates, "step_seconds",
-                bench->step_s, "deadlines", bench->load.deadlines, "ways", ways);
+        return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:b, s:I, s:o}", "benchmark", "query", "command", command,
+                "machine", sl_machine_json(), "task", bench->load.task, "variants", variants, "wishes", wishes, "rates", rates,
+                "step_seconds", bench->step_s, "deadlines", bench->load.deadlines, "concurrency",
+                (json_int_t)(bench->is_closed ? bench->load.in_flight : 0), "ways", ways);
 }
 
 static void print_counts(const char *name, const struct sl_query_counts *counts)
@@ -393,25 +423,25 @@ static void print_table(const struct bench *bench)
                 print_way(bench, w);
 }
 
-static int hand_over(const struct bench *bench, const struct sl_query_load *load)
+int sl_query_print_json(json_t *root)
 {
-        json_t *root;
-        int r;
-
-        if (!bench->json) {
-                print_table(bench);
-                return 0;
-        }
-        root = bench_json(bench, load);
-        r = root && json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 && putchar('\n') != EOF ? 0 : -EIO;
+        int r = root && json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 && putchar('\n') != EOF ? 0 : -EIO;
         json_decref(root);
         return r;
+}
+
+static int hand_over(const struct bench *bench, const struct sl_query_load *load)
+{
+        if (bench->json)
+                return sl_query_print_json(bench_json(bench, load));
+        print_table(bench);
+        return 0;
 }
 
 static int run(struct bench *bench, struct starling_error *error)
 {
         struct sl_query_load *load = NULL;
-        int r = make_trace(bench);
+        int r = bench->is_closed ? 0 : make_trace(bench);
 
         if (r == -ERANGE)
                 snprintf(error->text, sizeof(error->text), "--rate and --seconds: no request is due");
@@ -430,6 +460,17 @@ static int run(struct bench *bench, struct starling_error *error)
         return r;
 }
 
+static int run_choice(const struct bench *bench)
+{
+        return sl_query_report_choice(&(struct sl_query_choice_bench){.argc = bench->argc,
+                .argv = bench->argv,
+                .variants = bench->choice,
+                .turns = bench->turns,
+                .seed = bench->seed,
+                .turn_ns = bench->load.step_ns,
+                .json = bench->json});
+}
+
 int sl_bench_query(int argc, char **argv)
 {
         struct bench *bench = calloc(1, sizeof(*bench));
@@ -442,9 +483,9 @@ int sl_bench_query(int argc, char **argv)
         bench->load.n_steps = 1;
         bench->load.in_flight = 256;
         code = parse(argc, argv, bench);
-        if (code == 0)
+        if (code == 0 && !bench->choice)
                 code = sl_bench_reach("query", bench->load.runtime);
-        if (code == 0 && (r = run(bench, &error)) < 0) {
+        if (code == 0 && (r = bench->choice ? run_choice(bench) : run(bench, &error)) < 0) {
                 if (r != -EINTR)
                         fprintf(stderr, "starling bench query: %s\n", error.text[0] ? error.text : starling_strerror(r));
                 code = r == -EINVAL ? 2 : 1;

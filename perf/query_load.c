@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define REAP       64u
 #define FIRST_ASKS 32u /* of each variant: then the runtime knows what it takes */
@@ -325,21 +326,27 @@ static int generate(struct sl_query_load *load)
         return r;
 }
 
-int sl_query_load_run(
-        struct sl_query_load *load, uint32_t variant, struct sl_query_result *ret_result, struct starling_error *error)
+static void begin_result(struct sl_query_load *load, uint32_t variant, uint64_t start_ns, struct sl_query_result *result)
 {
-        struct sl_runtime_account before = sl_runtime_account_take(load->options.runtime), after;
-        int r;
+        struct timespec now;
 
-        memset(ret_result, 0, sizeof(*ret_result));
-        load->result = ret_result;
+        memset(result, 0, sizeof(*result));
+        clock_gettime(CLOCK_REALTIME, &now);
+        result->begun_unix_s =
+                (double)now.tv_sec + (double)now.tv_nsec / 1e9 + ((double)start_ns - (double)sl_clock_ns()) / SL_NS_PER_SECOND;
+        load->result = result;
         load->variant = variant;
-        load->start_ns = sl_clock_ns() + LEAD_NS;
-        r = generate(load);
-        if (r == 0)
-                count_unsent(load);
-        after = sl_runtime_account_take(load->options.runtime);
-        ret_result->computed_s = (double)(after.busy_ns - before.busy_ns) / 1e9;
+        load->start_ns = start_ns;
+}
+
+/* @r: what the load ended with. Return: the same. */
+static int end_result(struct sl_query_load *load, const struct sl_runtime_account *before, int r, struct starling_error *error)
+{
+        struct sl_runtime_account after = sl_runtime_account_take(load->options.runtime);
+        uint64_t now_ns = sl_clock_ns();
+
+        load->result->computed_s = (double)(after.busy_ns - before->busy_ns) / 1e9;
+        load->result->seconds = now_ns > load->start_ns ? (double)(now_ns - load->start_ns) / 1e9 : 0;
         for (uint32_t i = 0; i < SL_QUERY_WISHES_MAX; i++) {
                 starling_model_close(load->queries[i]);
                 load->queries[i] = NULL;
@@ -348,6 +355,69 @@ int sl_query_load_run(
                 snprintf(error->text, sizeof(error->text), "task \"%s\": the load ended: %s", load->options.task,
                         starling_strerror(r));
         return r;
+}
+
+int sl_query_load_run(
+        struct sl_query_load *load, uint32_t variant, struct sl_query_result *ret_result, struct starling_error *error)
+{
+        struct sl_runtime_account before = sl_runtime_account_take(load->options.runtime);
+        int r;
+
+        begin_result(load, variant, sl_clock_ns() + LEAD_NS, ret_result);
+        r = generate(load);
+        if (r == 0)
+                count_unsent(load);
+        return end_result(load, &before, r, error);
+}
+
+/* Those that may be sent are at the end of @free_places. Return: 0; -errno. */
+static int send_all(struct sl_query_load *load, uint32_t *free_places, uint32_t *n_free)
+{
+        struct sl_load_request request = {.samples = load->options.samples[0]};
+        int r = 0;
+
+        while (*n_free && r == 0) {
+                request.due_ns = sl_clock_ns();
+                r = target_submit(load, &request, free_places[*n_free - 1]);
+                *n_free -= r == 0;
+        }
+        return r == -EAGAIN ? 0 : r;
+}
+
+static int loop(struct sl_query_load *load, uint64_t until_ns, uint32_t *free_places)
+{
+        uint32_t n_free = load->options.in_flight;
+        struct sl_load_answer answers[REAP];
+        int r = 0;
+
+        for (uint32_t i = 0; i < n_free; i++)
+                free_places[i] = i;
+        while (r == 0 && (n_free < load->options.in_flight || sl_clock_ns() < until_ns)) {
+                int n = 0;
+
+                if (sl_clock_ns() < until_ns)
+                        r = send_all(load, free_places, &n_free);
+                if (r == 0 && n_free < load->options.in_flight)
+                        r = n = target_reap(load, answers, REAP, sl_clock_ns() + SL_NS_PER_SECOND);
+                for (int i = 0; i < n; i++)
+                        free_places[n_free++] = answers[i].place;
+                r = r < 0 ? r : sl_bench_interrupted() ? -EINTR : 0;
+        }
+        return r;
+}
+
+int sl_query_load_close(struct sl_query_load *load, uint32_t variant, uint64_t for_ns, struct sl_query_result *ret_result,
+        struct starling_error *error)
+{
+        struct sl_runtime_account before = sl_runtime_account_take(load->options.runtime);
+        uint32_t *free_places = calloc(load->options.in_flight, sizeof(*free_places));
+        int r = free_places ? 0 : -ENOMEM;
+
+        begin_result(load, variant, sl_clock_ns(), ret_result);
+        if (r == 0)
+                r = loop(load, load->start_ns + for_ns, free_places);
+        free(free_places);
+        return end_result(load, &before, r, error);
 }
 
 /* ---- set-up ---- */

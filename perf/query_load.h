@@ -48,7 +48,7 @@ struct sl_query_load_options {
         uint32_t n_wishes;
         uint32_t in_flight;           /* at most; 1 to 1024 */
         bool deadlines;               /* a wish's latency is its requests' deadline, too */
-        const struct sl_trace *trace; /* what is due when; a request's model is its wish */
+        const struct sl_trace *trace; /* what is due when; a request's model is its wish. NULL: closed loops alone */
         uint64_t step_ns;             /* of the trace */
         uint32_t n_steps;
 };
@@ -63,6 +63,7 @@ struct sl_query_counts {
 struct sl_query_result {
         struct sl_query_counts wishes[SL_QUERY_WISHES_MAX], steps[SL_QUERY_STEPS_MAX];
         uint64_t answered_by[SL_QUERY_VARIANTS_MAX];
+        double begun_unix_s, seconds; /* when the first was due; until the last was answered */
         double computed_s; /* of all workers of the runtime, and of its dispatcher where that computes */
         char first_error[STARLING_TEXT_BYTES];
 };
@@ -87,3 +88,8 @@ const struct sl_query_variant *sl_query_load_variants(const struct sl_query_load
 /* @variant: all requests go to this one; UINT32_MAX: each query chooses. Return: 0; -EINTR; -errno with text. */
 int sl_query_load_run(
         struct sl_query_load *load, uint32_t variant, struct sl_query_result *ret_result, struct starling_error *error);
+
+/* A closed loop instead, of the first wish: as many in flight as may be, for so long. Latencies count from the submit. Return: as
+ * sl_query_load_run(). */
+int sl_query_load_close(struct sl_query_load *load, uint32_t variant, uint64_t for_ns, struct sl_query_result *ret_result,
+        struct starling_error *error);

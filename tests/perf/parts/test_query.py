@@ -90,6 +90,37 @@ class Query(unittest.TestCase):
             wish = json.loads(ended.stdout)["ways"][0]["turns"][0]["wishes"][0]
             self.assertEqual((wish["late"], wish["due"] > 0), (wish["due"], True))
 
+    def test_a_closed_loop_keeps_so_many_in_flight_and_answers_all(self):
+        ended = self.query("--wish", "accuracy=0.97", "--concurrency", "3", "--seconds", "0.2", "--turns", "2", "--ways", "choice,mlp,lenet", "--json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        result = json.loads(ended.stdout)
+        self.assertEqual((result["concurrency"], result["rates"]), (3, []))
+        for way in result["ways"]:
+            for turn in way["turns"]:
+                (wish,) = turn["wishes"]
+                self.assertGreaterEqual(wish["due"], 3)
+                self.assertEqual(wish["right"], wish["due"])
+                self.assertEqual(turn["answered_by"], {"lenet" if way["way"] == "lenet" else "mlp": wish["due"]})
+                self.assertLessEqual(wish["p50_ns"], wish["p99_ns"])
+                self.assertLessEqual(wish["p99_ns"] * 0.98, wish["max_ns"])
+                self.assertGreaterEqual(turn["seconds"], 0.2)
+                self.assertLessEqual(turn["begun_unix_s"], time.time())
+
+    def test_a_choice_by_itself_wants_no_runtime_and_is_as_right_as_brute_force(self):
+        for variants in (1, 175, 256):
+            ended = self.run_tool("bench", "query", "--choice", str(variants), "--seconds", "0.2", "--turns", "2", "--json")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            result = json.loads(ended.stdout)
+            self.assertEqual((result["variants"], len(result["turns"])), (variants, 2))
+            for turn in result["turns"]:
+                self.assertEqual(turn["wrong"], 0)
+                self.assertGreater(turn["brute_force"]["n"], 0)
+                self.assertGreater(turn["choices"]["n"], turn["renewals"]["n"])
+                self.assertLessEqual(turn["renewals"]["n"], turn["rewritten"])
+        said = self.run_tool("bench", "query", "--choice", "5", "--seconds", "0.1", "--turns", "1").stdout
+        for text in ("choices", "renewals", "brute force", "0 choices were wrong"):
+            self.assertIn(text, said)
+
     def test_without_json_there_is_a_table_of_each_way_and_wish(self):
         ended = self.query("--wish", WISHES[0], "--rate", "200", "--seconds", "0.1", "--turns", "1")
         self.assertEqual(ended.returncode, 0, ended.stderr)
@@ -105,6 +136,9 @@ class Query(unittest.TestCase):
             (["--ways", "choice,nonesuch"], 2, ["nonesuch", "read"]),
             (["--in-flight", "0"], 2, ["in-flight", "1"]),
             (["other"], 2, ["one task"]),
+            (["--choice", "257"], 2, ["choice", "256"]),
+            (["--choice", "5"], 2, ["--choice"]),
+            (["--concurrency", "0"], 2, ["concurrency", "1"]),
         ):
             with self.subTest(words):
                 ended = self.query(*words)
