@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import subprocess
 
 from origin import origin
 
@@ -27,6 +28,14 @@ def read_arguments(usage, networks=None, program="starling", **others):
         help="run the build FILE of the program (default: %(default)s)",
     )
     return parser.parse_args()
+
+
+def run_json(command):
+    """What a command prints, as JSON."""
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise RuntimeError(ended.stderr.strip())
+    return json.loads(ended.stdout)
 
 
 def head(name, live=True):

@@ -9,10 +9,8 @@ each query's own way, to the most accurate and to the cheapest. A request has on
 were right or degraded. Each figure is the median of the repeats, and each ratio that of ratios within one.
 """
 
-import json
 import os
 import statistics
-import subprocess
 
 import experiment
 from runtime import Runtime
@@ -33,10 +31,7 @@ def wishes(latency_ms):
 
 def bench(options, runtime, *words):
     """What `starling bench` says, as JSON."""
-    ended = subprocess.run([options.program, "bench", words[0], "--runtime", runtime.socket, *words[1:], "--json"], capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise RuntimeError(ended.stderr.strip())
-    return json.loads(ended.stdout)
+    return experiment.run_json([options.program, "bench", words[0], "--runtime", runtime.socket, *words[1:], "--json"])
 
 
 def summary(turn):

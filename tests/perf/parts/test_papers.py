@@ -25,6 +25,7 @@ LIVE = {
     "netfuse": ["--copies", "2", "--seconds", "0.05", "--rounds", "1", "--networks_of_digits", "mlp64", "--models", "digits-mlp", "--lanes", "2", "--batches", "1",
                 "--hybrids", "2"],
     "infaas": ["--loads", "0.2,0.5", "--seconds", "0.3", "--repeats", "1", "--latency_ms", "1000", "--saturated", "0.2"],
+    "queries": ["--seconds", "0.2", "--turns", "1", "--saturated", "0.1", "--loads", "0.5,2", "--latency_ms", "1000"],
     "fuse_table": ["--copies", "2", "--seconds", "0.2", "--networks_of_digits", "mlp"],
 }  # fmt: skip
 SIMULATED = {
