@@ -556,6 +556,46 @@ Test(any_image, an_inverted_bottleneck_is_one_step_whatever_the_size)
         scene_end(&s);
 }
 
+/* From 33 by 33 on it may be one kernel, by what the L2 cache holds; below it is three. */
+static void build_added_bottleneck(struct scene *s)
+{
+        char expanded[16], filtered[16], made[16], inputs[40], y[16];
+
+        builder_input(s->b, "x", SL_DTYPE_F32, DIMS(-1, 16, -2, -4));
+        put_plain_conv(s, "x", 16, 96, 1, 1, true, expanded);
+        put_plain_conv(s, expanded, 96, 96, 3, 1, true, filtered);
+        put_plain_conv(s, filtered, 96, 16, 1, 1, false, made);
+        snprintf(inputs, sizeof(inputs), "%s,x", made);
+        builder_node(s->b, "Add", inputs, new_name(s, y));
+        builder_output(s->b, y);
+}
+
+Test(any_image, what_an_inverted_bottleneck_is_added_to_is_part_of_the_step_as_one_kernel_and_as_three)
+{
+        static const int64_t sizes[][3] = {{1, 5, 7}, {2, 9, 4}, {1, 1, 1}, {1, 80, 96}, {2, 97, 71}};
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+        struct scene s;
+
+        scene_begin(&s, 3000, build_added_bottleneck);
+        plan = compile_any(&s);
+        cr_expect_eq(count_steps(plan, "Add"), 0u);
+        cr_expect_eq(count_steps(plan, "starling.MBConv"), 1u);
+        cr_assert_eq(sl_instance_new(plan, 1, &instance, &s.error), 0, "%s", s.error.text);
+        for (uint32_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+                for (uint32_t again = 0; again < 3; again++) { /* at first on `ref`, where a kernel is not worth it yet */
+                        struct sl_open_output made;
+
+                        cr_assert(ask_oracle(&s, sizes[i]));
+                        cr_assert_eq(run(&s, plan, instance, sizes[i], &made), 0, "%s", s.error.text);
+                        cr_assert(sl_shape_equal(&made.shape, &s.wanted_shape));
+                        expect_wanted(&s, 3000, sizes[i]);
+                }
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+        scene_end(&s);
+}
+
 Test(any_image, recurrent_networks_make_what_the_file_says_for_each_time_and_batch)
 {
         try_networks(1000, 8, build_recurrent);

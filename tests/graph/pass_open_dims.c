@@ -189,3 +189,136 @@ Test(open_dims, reshapes_by_their_own_shape_have_lists)
                 sl_graph_free(graph);
         }
 }
+
+#define CHANNELS 4
+
+/* A window over an image of M times K, of a Conv or, where it has a name, of that pool. */
+struct window {
+        int64_t side, stride, dilation, pads[4];
+        const char *pool, *same;
+        bool ceil;
+};
+
+static void look(struct builder *b, const struct window *w, const char *name)
+{
+        char inputs[32], weights[24];
+        Onnx__NodeProto *node;
+
+        snprintf(weights, sizeof(weights), "%s_weights", name);
+        snprintf(inputs, sizeof(inputs), w->pool ? "x" : "x,%s", weights);
+        if (!w->pool)
+                builder_random(b, weights, DIMS(CHANNELS, CHANNELS, w->side, w->side));
+        node = builder_node(b, w->pool ? w->pool : "Conv", inputs, name);
+        if (w->pool)
+                builder_attr_ints(b, node, "kernel_shape", 2, (const int64_t[]){w->side, w->side});
+        if (w->ceil)
+                builder_attr_int(b, node, "ceil_mode", 1);
+        if (w->same)
+                builder_attr_string(b, node, "auto_pad", w->same);
+        else
+                builder_attr_ints(b, node, "pads", 4, w->pads);
+        builder_attr_ints(b, node, "strides", 2, (const int64_t[]){w->stride, w->stride});
+        builder_attr_ints(b, node, "dilations", 2, (const int64_t[]){w->dilation, w->dilation});
+}
+
+/* @one, a Conv, and @other, or the image itself, are added. */
+static uint32_t residuals_of(const struct window *one, const struct window *other)
+{
+        struct builder *b = builder_new(17);
+        struct sl_graph *graph;
+        uint32_t n;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, CHANNELS, -2, -4));
+        if (other)
+                look(b, other, "other");
+        look(b, one, "one");
+        builder_node(b, "Add", other ? "other,one" : "x,one", "y");
+        builder_output(b, "y");
+        graph = after_passes(b);
+        n = count_residuals(graph);
+        sl_graph_free(graph);
+        return n;
+}
+
+Test(open_dims, a_window_that_keeps_the_size_of_an_image_may_add_that_image)
+{
+        static const struct {
+                struct window window;
+                uint32_t residuals;
+        } cases[] = {
+                {{.side = 1, .stride = 1, .dilation = 1}, 1},
+                {{.side = 3, .stride = 1, .dilation = 1, .pads = {1, 1, 1, 1}}, 1},
+                {{.side = 3, .stride = 1, .dilation = 1, .pads = {0, 0, 2, 2}}, 1},
+                {{.side = 3, .stride = 1, .dilation = 2, .pads = {2, 2, 2, 2}}, 1},
+                {{.side = 5, .stride = 1, .dilation = 1, .same = "SAME_LOWER"}, 1},
+                {{.side = 3, .stride = 1, .dilation = 1}, 0},
+                {{.side = 3, .stride = 1, .dilation = 1, .pads = {1, 1, 0, 1}}, 0}, /* along M alone */
+                {{.side = 3, .stride = 1, .dilation = 1, .pads = {1, 1, 1, 0}}, 0}, /* along K alone */
+                {{.side = 3, .stride = 1, .dilation = 2, .pads = {1, 1, 1, 1}}, 0},
+                {{.side = 1, .stride = 2, .dilation = 1}, 0},
+                {{.side = 3, .stride = 2, .dilation = 1, .same = "SAME_UPPER"}, 0},
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+                cr_expect_eq(residuals_of(&cases[i].window, NULL), cases[i].residuals, "case %zu", i);
+}
+
+Test(open_dims, windows_with_as_many_places_whatever_the_size_may_be_added)
+{
+        static const struct window pointwise = {.side = 1, .stride = 2, .dilation = 1},
+                                   bare = {.side = 3, .stride = 2, .dilation = 1};
+        static const struct {
+                struct window other;
+                const struct window *one;
+                uint32_t residuals;
+        } cases[] = {
+                {{.side = 3, .stride = 2, .dilation = 1, .pads = {1, 1, 1, 1}}, &pointwise, 1},
+                {{.side = 5, .stride = 2, .dilation = 1, .pads = {2, 2, 2, 2}}, &pointwise, 1},
+                {{.side = 3, .stride = 2, .dilation = 2, .pads = {2, 2, 2, 2}}, &pointwise, 1},
+                {{.side = 3, .stride = 2, .dilation = 1, .same = "SAME_UPPER"}, &pointwise, 1},
+                {{.side = 3, .stride = 2, .dilation = 1, .pads = {1, 1, 1, 1}, .pool = "MaxPool"}, &pointwise, 1},
+                {{.side = 3, .stride = 2, .dilation = 1, .pool = "AveragePool"}, &bare, 1},
+                {{.side = 3, .stride = 2, .dilation = 1}, &pointwise, 0},
+                {{.side = 3, .stride = 2, .dilation = 1, .pads = {0, 0, 1, 1}}, &pointwise, 0}, /* as many of an even size */
+                {{.side = 1, .stride = 3, .dilation = 1}, &pointwise, 0},
+                {{.side = 3, .stride = 2, .dilation = 1, .pads = {1, 1, 1, 1}, .pool = "MaxPool", .ceil = true}, &pointwise, 0},
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+                cr_expect_eq(residuals_of(cases[i].one, &cases[i].other), cases[i].residuals, "case %zu", i);
+}
+
+/* @inputs of the sum are made of the image x, and of what was joined or turned of it. */
+static uint32_t residuals_among(const char *inputs)
+{
+        static const struct window apart = {.side = 1, .stride = 2, .dilation = 1};
+        struct builder *b = builder_new(17);
+        struct sl_graph *graph;
+        uint32_t n;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, CHANNELS, -2, -4));
+        builder_random(b, "narrow", DIMS(CHANNELS, CHANNELS, 1, 1));
+        builder_random(b, "broad", DIMS(2 * CHANNELS, 2 * CHANNELS, 1, 1));
+        builder_attr_int(b, builder_node(b, "Concat", "x,x", "wide"), "axis", 1);
+        builder_attr_int(b, builder_node(b, "Concat", "x,x", "tall"), "axis", 2);
+        builder_transpose(b, "x", "turned", DIMS(0, 1, 3, 2));
+        builder_attr_ints(b, builder_node(b, "Conv", "turned,narrow", "turned_half"), "strides", 2, (const int64_t[]){2, 2});
+        look(b, &apart, "half");
+        builder_node(b, "Conv", "x,narrow", "of_x");
+        builder_node(b, "Conv", "wide,broad", "of_wide");
+        builder_node(b, "Add", inputs, "y");
+        builder_output(b, "y");
+        graph = after_passes(b);
+        n = count_residuals(graph);
+        sl_graph_free(graph);
+        return n;
+}
+
+Test(open_dims, images_that_are_joined_or_turned_have_the_sizes_that_they_have_then)
+{
+        cr_expect_eq(residuals_among("of_x,x"), 1u);
+        cr_expect_eq(residuals_among("of_wide,wide"), 1u);
+        cr_expect_eq(residuals_among("of_x,tall"), 0u);
+        cr_expect_eq(residuals_among("of_x,turned"), 0u);
+        cr_expect_eq(residuals_among("half,turned_half"), 0u);
+}

@@ -3,6 +3,7 @@
 
 #include "graph.h"
 #include "op.h"
+#include "pass/open_windows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct sl_open_dims {
         uint32_t n_values, n_classes;
         uint32_t (*classes)[SL_RANK_MAX]; /* [n_values]; 0 where the dimension is known. NULL: the graph is not of any size */
         struct list **lists;              /* [n_values]; NULL: nothing is known of its elements */
+        struct sl_open_windows windows;
 };
 
 static const struct sl_shape *shape_of(const struct sl_open_dims *dims, uint32_t value)
@@ -165,12 +167,36 @@ static uint32_t reshape_class(const struct sl_open_dims *dims, const struct sl_n
         return numbers && i < numbers->n && numbers->elements[i].known ? numbers->elements[i].class : 0;
 }
 
+/* What is not along the axis is as long in all inputs. */
+static uint32_t concat_class(const struct sl_open_dims *dims, const struct sl_node *node, uint32_t i)
+{
+        int64_t axis = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0);
+
+        axis += axis < 0 ? (int64_t)shape_of(dims, node->outputs[0])->rank : 0;
+        return i == axis ? 0 : class_of(dims, node->inputs[0], i);
+}
+
+static uint32_t window_class(struct sl_open_dims *dims, const struct sl_node *node, uint32_t i)
+{
+        uint32_t size = class_of(dims, node->inputs[0], i), next = dims->n_classes + 1, class;
+
+        if (i < 2)
+                return i ? 0 : size;
+        class = sl_open_windows_class(&dims->windows, dims->graph, node, i, size, next);
+        dims->n_classes += class == next;
+        return class;
+}
+
 /* Output 0 has the shape of input 0. */
 static bool keeps_shape(const struct sl_node *node)
 {
         switch (node->op) {
+        case SL_OP_BATCH_NORM:
+        case SL_OP_INSTANCE_NORM:
+        case SL_OP_GROUP_NORM:
         case SL_OP_LAYER_NORM:
         case SL_OP_RMS_NORM:
+        case SL_OP_PRELU:
         case SL_OP_SOFTMAX:
         case SL_OP_LOG_SOFTMAX:
         case SL_OP_CUM_SUM:
@@ -180,7 +206,7 @@ static bool keeps_shape(const struct sl_node *node)
         }
 }
 
-static uint32_t infer_class(const struct sl_open_dims *dims, const struct sl_node *node, uint32_t i)
+static uint32_t infer_class(struct sl_open_dims *dims, const struct sl_node *node, uint32_t i)
 {
         if (keeps_shape(node))
                 return class_of(dims, node->inputs[0], i);
@@ -194,6 +220,12 @@ static uint32_t infer_class(const struct sl_open_dims *dims, const struct sl_nod
                 return broadcast(dims, node->inputs, node->n_inputs, 0, shape_of(dims, node->outputs[0])->rank - 1 - i);
         case SL_OP_MATMUL:
                 return product_class(dims, node, i);
+        case SL_OP_CONV:
+        case SL_OP_MAX_POOL:
+        case SL_OP_AVERAGE_POOL:
+                return window_class(dims, node, i);
+        case SL_OP_CONCAT:
+                return concat_class(dims, node, i);
         case SL_OP_GATHER:
                 return gather_class(dims, node, i);
         case SL_OP_TRANSPOSE:
