@@ -128,8 +128,27 @@ SL_VECTOR_INLINE float sl_vector_sum(sl_vector x)
         return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-#define sl_vector_load_lanes(lanes, p)     _mm256_maskload_ps(p, lanes)
-#define sl_vector_store_lanes(p, lanes, x) _mm256_maskstore_ps(p, lanes, x)
+/* All of them, as the compiler knows. */
+SL_VECTOR_INLINE bool sl_lanes_are_whole(sl_lanes lanes)
+{
+        const long long all = lanes[0] & lanes[1] & lanes[2] & lanes[3];
+
+        return __builtin_constant_p(all) && all == -1;
+}
+
+SL_VECTOR_INLINE sl_vector sl_vector_load_lanes(sl_lanes lanes, const float *p)
+{
+        return sl_lanes_are_whole(lanes) ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, lanes);
+}
+
+/* Some processors take as long for a masked store as for a dozen of whole vectors (AMD, family 25). */
+SL_VECTOR_INLINE void sl_vector_store_lanes(float *p, sl_lanes lanes, sl_vector x)
+{
+        if (sl_lanes_are_whole(lanes) || _mm256_movemask_ps(_mm256_castsi256_ps(lanes)) == 0xff)
+                _mm256_storeu_ps(p, x);
+        else
+                _mm256_maskstore_ps(p, lanes, x);
+}
 
 #define sl_vector_where(lanes, a, b) _mm256_blendv_ps(b, a, _mm256_castsi256_ps(lanes))
 #define sl_vector_less(a, b)         _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ))
