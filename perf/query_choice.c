@@ -45,15 +45,19 @@ static uint32_t add_text(struct stage *s, const char *text)
         return at;
 }
 
-/* What costs more is more accurate, and what is learned of it takes longer; a tenth or so costs about the same. */
+/* In no order: the place of each among them is drawn. What costs more is more accurate. */
 static void set_up(struct stage *s, uint32_t n, uint32_t seed)
 {
+        struct sl_random random;
+
         s->n = n;
         s->seed = seed;
         s->content = (struct sl_task_content){
                 .tasks = &s->task, .rows = s->rows, .texts = s->texts, .n_tasks = 1, .n_rows = n, .texts_bytes = 1};
         s->task = (struct sl_task_head){.name = add_text(s, TASK), .n = n, .has_costs = 1, .signature = 1};
+        sl_random_seed(&random, seed, 2);
         for (uint32_t i = 0; i < n; i++) {
+                double place = sl_random_uniform(&random);
                 char name[16];
 
                 snprintf(name, sizeof(name), "v%u", i);
@@ -62,8 +66,8 @@ static void set_up(struct stage *s, uint32_t n, uint32_t seed)
                         .generation = 1,
                         .samples_max = 1024,
                         .name = add_text(s, name),
-                        .accuracy = 0.5 + 0.4 * i / n,
-                        .cost = 1 + 10.0 * i / n};
+                        .accuracy = 0.5 + 0.4 * place,
+                        .cost = 1 + 10 * place};
                 for (uint32_t k = 0; k < SL_VARIANT_SIZES; k++)
                         atomic_store_explicit(&s->page->lines[i].jobs[k], SERVICE_UNITS << k, memory_order_relaxed);
         }

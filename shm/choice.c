@@ -3,8 +3,9 @@
 
 #include <stddef.h>
 
-#define NONE  UINT32_MAX
-#define CHEAP 1.1 /* times what the cheapest costs: measured costs of equals differ by their noise */
+#define NONE        UINT32_MAX
+#define EQUALS_KEPT 64u /* of more the others are looked for once more */
+#define CHEAP       1.1 /* times what the cheapest costs: measured costs of equals differ by their noise */
 
 /* What a query is looked at with: its candidates, and how exact accuracy has to be in this round. */
 struct look {
@@ -49,12 +50,6 @@ static uint64_t rounds(const struct sl_candidate *c)
         return c->wait_ns / (c->service_ns ? c->service_ns : 1);
 }
 
-/* Of equals, by turn. @count: how many there are; the one at turn % count is taken. */
-struct equals {
-        uint64_t best;
-        uint32_t count;
-};
-
 /* ---- of those that suit ---- */
 
 static double greatest_accuracy(const struct look *look)
@@ -70,39 +65,54 @@ static double greatest_accuracy(const struct look *look)
 /* Of those of at least @accuracy. Negative: there is none. */
 static double least_cost(const struct look *look, double accuracy)
 {
+        const struct sl_candidate *end = look->candidates + look->n;
         double least = -1;
 
-        for (uint32_t i = 0; i < look->n; i++) {
-                const struct sl_candidate *c = &look->candidates[i];
-
-                if (suits(look, c) && c->accuracy >= accuracy && (least < 0 || c->cost < least))
+        for (const struct sl_candidate *c = look->candidates; c < end; c++)
+                if ((least < 0 || c->cost < least) && c->accuracy >= accuracy && suits(look, c))
                         least = c->cost;
-        }
         return least;
+}
+
+static bool is_among(const struct look *look, const struct sl_candidate *c, double accuracy, double cost)
+{
+        return c->cost <= cost && c->accuracy >= accuracy && suits(look, c);
+}
+
+/* Of those that wait @best service times the one after @skip others. */
+static uint32_t equal_at(const struct look *look, double accuracy, double cost, uint64_t best, uint64_t skip)
+{
+        for (uint32_t i = 0; i < look->n; i++)
+                if (is_among(look, &look->candidates[i], accuracy, cost) && rounds(&look->candidates[i]) == best && !skip--)
+                        return i;
+        return NONE;
 }
 
 /* Among those of at least @accuracy that cost at most @cost: the shortest wait in service times; of equals by turn. */
 static uint32_t least_waiting(const struct look *look, double accuracy, double cost)
 {
-        struct equals equals = {UINT64_MAX, 0};
-        uint64_t skip;
+        uint32_t equals[EQUALS_KEPT], count = 0;
+        uint64_t best = UINT64_MAX, skip;
 
         for (uint32_t i = 0; i < look->n; i++) {
                 const struct sl_candidate *c = &look->candidates[i];
+                uint64_t before;
 
-                if (!suits(look, c) || c->accuracy < accuracy || c->cost > cost || rounds(c) > equals.best)
+                if (!is_among(look, c, accuracy, cost))
                         continue;
-                equals.count = rounds(c) < equals.best ? 1 : equals.count + 1;
-                equals.best = rounds(c);
+                before = rounds(c);
+                if (before > best)
+                        continue;
+                count = before < best ? 0 : count;
+                best = before;
+                if (count < EQUALS_KEPT)
+                        equals[count] = i;
+                count++;
         }
-        skip = equals.count ? look->turn % equals.count : 0;
-        for (uint32_t i = 0; i < look->n && equals.count; i++) {
-                const struct sl_candidate *c = &look->candidates[i];
-
-                if (suits(look, c) && c->accuracy >= accuracy && c->cost <= cost && rounds(c) == equals.best && !skip--)
-                        return i;
-        }
-        return NONE;
+        skip = count ? look->turn % count : 0;
+        if (!count)
+                return NONE;
+        return skip < EQUALS_KEPT ? equals[skip] : equal_at(look, accuracy, cost, best, skip);
 }
 
 static struct look calm_of(const struct look *look)

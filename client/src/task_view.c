@@ -29,16 +29,27 @@ static enum sl_candidate_state state_of(const struct sl_variant_row *row, uint32
         return sl_variant_word_full(word) ? SL_CANDIDATE_FULL : SL_CANDIDATE_SERVES;
 }
 
-/* As a job of the next power of two, by its share of that; jobs larger than any that is known take as long a sample. */
-uint64_t sl_task_service_ns(const struct sl_variant_line *line, uint32_t samples)
+/* The next power of two. */
+static inline uint32_t size_of(uint32_t samples)
 {
         uint32_t i = 0;
-        uint64_t ns;
 
         while (i < SL_VARIANT_SIZES - 1 && 1u << i < samples)
                 i++;
-        ns = (uint64_t)atomic_load_explicit(&line->jobs[i], memory_order_relaxed) * SL_VARIANT_UNIT_NS;
-        return samples ? (uint64_t)((double)ns * samples / (1u << i) + 0.5) : ns;
+        return i;
+}
+
+/* As a job of the next power of two, 1 << @size, by its share of that; jobs larger than any that is known take as long a sample. */
+static inline uint64_t learned_ns(const struct sl_variant_line *line, uint32_t samples, uint32_t size)
+{
+        uint64_t ns = (uint64_t)atomic_load_explicit(&line->jobs[size], memory_order_relaxed) * SL_VARIANT_UNIT_NS;
+
+        return samples && samples != 1u << size ? (uint64_t)((double)ns * samples / (1u << size) + 0.5) : ns;
+}
+
+uint64_t sl_task_service_ns(const struct sl_variant_line *line, uint32_t samples)
+{
+        return learned_ns(line, samples, size_of(samples));
 }
 
 double sl_task_measured_cost(const struct sl_variant_line *line, uint64_t service)
@@ -71,22 +82,22 @@ static uint32_t condition_of(const struct sl_variant_line *line)
         return sl_variant_workers_condition(atomic_load_explicit(&line->workers, memory_order_relaxed));
 }
 
-static struct sl_candidate candidate_of(
-        const struct sl_task_page *page, const struct sl_task_copy *copy, const struct sl_variant_row *row, uint32_t samples)
+/* Field by field: a client does it for each variant at each submit. */
+static inline void set_candidate(const struct sl_variant_line *line, const struct sl_variant_row *row, bool has_costs,
+        uint32_t samples, uint32_t size, struct sl_candidate *ret_candidate)
 {
-        const struct sl_variant_line *line = &page->lines[row->index];
         uint32_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-        struct sl_candidate candidate = {
-                .state = state_of(row, word, samples),
-                .accuracy = row->accuracy,
-                .service_ns = sl_task_variant_ns(line, row, samples),
-                .wait_ns = sl_variant_word_wait_ns(word),
-                .load_ns = row->load_ns,
-                .is_interfered = condition_of(line) == STARLING_CONDITION_INTERFERED,
-        };
+        uint64_t service_ns = learned_ns(line, samples, size);
 
-        candidate.cost = copy->task.has_costs ? row->cost : sl_task_measured_cost(line, candidate.service_ns);
-        return candidate;
+        if (!service_ns)
+                service_ns = told_ns(row, samples);
+        ret_candidate->state = state_of(row, word, samples);
+        ret_candidate->accuracy = row->accuracy;
+        ret_candidate->cost = has_costs ? row->cost : sl_task_measured_cost(line, service_ns);
+        ret_candidate->service_ns = service_ns;
+        ret_candidate->wait_ns = sl_variant_word_wait_ns(word);
+        ret_candidate->load_ns = row->load_ns;
+        ret_candidate->is_interfered = condition_of(line) == STARLING_CONDITION_INTERFERED;
 }
 
 /* Of a row that is to serve: the dispatcher, which knows first, has withdrawn its model. */
@@ -96,22 +107,36 @@ static bool is_withdrawn(const struct sl_task_page *page, const struct sl_varian
                atomic_load_explicit(&page->lines[row->index].word, memory_order_relaxed) == SL_VARIANT_WITHDRAWN;
 }
 
+/* Such ones are out. */
+static void drop_withdrawn(const struct sl_task_page *page, const struct sl_task_copy *copy, struct sl_candidate *candidates)
+{
+        for (uint32_t i = 0; i < copy->task.n; i++)
+                if (candidates[i].state == SL_CANDIDATE_SERVES && is_withdrawn(page, &copy->rows[i]))
+                        candidates[i].state = SL_CANDIDATE_OUT;
+}
+
 void sl_task_candidates(
         const struct sl_task_page *page, const struct sl_task_copy *copy, uint32_t samples, struct sl_candidate *candidates)
 {
-        bool any = false;
+        const struct sl_variant_row *row = copy->rows, *end = row + copy->task.n;
+        bool has_costs = copy->task.has_costs, any_serves = false, any_withdrawn = false;
+        uint32_t size = size_of(samples);
 
-        for (uint32_t i = 0; i < copy->task.n; i++) {
-                const struct sl_variant_row *row = &copy->rows[i];
-
-                candidates[i] = row->index < SL_CATALOGUE_MODELS
-                                        ? candidate_of(page, copy, row, samples)
-                                        : (struct sl_candidate){.state = SL_CANDIDATE_OUT, .accuracy = row->accuracy};
-                any |= candidates[i].state == SL_CANDIDATE_SERVES && !is_withdrawn(page, row);
+        for (struct sl_candidate *candidate = candidates; row < end; row++, candidate++) {
+                if (row->index >= SL_CATALOGUE_MODELS) {
+                        *candidate = (struct sl_candidate){.state = SL_CANDIDATE_OUT, .accuracy = row->accuracy};
+                        continue;
+                }
+                set_candidate(&page->lines[row->index], row, has_costs, samples, size, candidate);
+                if (candidate->state != SL_CANDIDATE_SERVES)
+                        continue;
+                if (is_withdrawn(page, row))
+                        any_withdrawn = true;
+                else
+                        any_serves = true;
         }
-        for (uint32_t i = 0; i < copy->task.n && any; i++)
-                if (candidates[i].state == SL_CANDIDATE_SERVES && is_withdrawn(page, &copy->rows[i]))
-                        candidates[i].state = SL_CANDIDATE_OUT;
+        if (any_serves && any_withdrawn)
+                drop_withdrawn(page, copy, candidates);
 }
 
 enum sl_choice_policy sl_task_policy(const struct sl_task_copy *copy)

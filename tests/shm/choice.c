@@ -348,3 +348,21 @@ Test(choice, equal_variants_get_equal_shares)
         for (uint32_t i = 0; i < 4; i++)
                 cr_expect_eq(shares[i], 100);
 }
+
+/* More than are kept in one go. */
+Test(choice, hundreds_of_equals_get_equal_shares)
+{
+        static struct sl_candidate equal[300];
+        static uint32_t shares[300];
+        struct sl_choice choice;
+
+        for (uint32_t i = 0; i < 300; i++)
+                equal[i] = (struct sl_candidate){
+                        .state = SL_CANDIDATE_SERVES, .accuracy = i % 3 ? 0.9 : 0.7, .cost = 1, .service_ns = 1000, .wait_ns = i};
+        for (uint64_t turn = 0; turn < 400; turn++) {
+                cr_assert(sl_choose(SL_CHOICE_starling, &(struct sl_needs){.accuracy = 0.8}, equal, 300, turn, &choice));
+                shares[choice.number]++;
+        }
+        for (uint32_t i = 0; i < 300; i++)
+                cr_expect_eq(shares[i], i % 3 ? 2u : 0u, "%u: %u", i, shares[i]);
+}
