@@ -214,13 +214,13 @@ def wake(options):
 # ---- until autoscaling decides ----
 
 
-def decided_at(said, after):
-    """Seconds of the first decision that the log has after that."""
+def decided_at(said, after, before):
+    """When the log first says in that time that more workers come, or a faster variant; seconds."""
     for line in said.splitlines():
-        stamp = re.match(r"(\S+Z) \S+ event=autoscale ", line) or re.match(r"(\S+) \S+ event=autoscale ", line)
-        if stamp:
-            at = datetime.datetime.fromisoformat(stamp.group(1).replace("Z", "+00:00")).timestamp()
-            if at >= after:
+        found = re.match(r"(\S+) \S+ event=autoscale .*verdict=(grows|lacks|faster) ", line)
+        if found:
+            at = datetime.datetime.fromisoformat(found.group(1).replace("Z", "+00:00")).timestamp()
+            if after <= at < before:
                 return at
     return None
 
@@ -233,13 +233,13 @@ def decide(options, config, seed):
     try:
         runtime.connect().close()
         # More workers come in this loop, and have gone again when the load begins.
-        low = 0.4 * capacity_of(options, runtime, BEST)
+        low = 0.5 * capacity_of(options, runtime, BEST)
         time.sleep(3)
         words = ["--wish", f"accuracy=0.99,least={LEAST},latency_ms={options.latency_ms},samples={SAMPLES}", "--rate", f"{low:.3f},{4 * low:.3f}"]
         words += ["--seconds", str(options.seconds), "--turns", "1", "--ways", "choice", "--seed", str(seed)]
         raised = bench(options, runtime, "query", "read", *words)["ways"][0]["turns"][0]["begun_unix_s"] + options.seconds
         runtime.log.seek(0)
-        at = decided_at(runtime.log.read(), raised)
+        at = decided_at(runtime.log.read(), raised, raised + options.seconds)
     finally:
         runtime.close()
     return {"low_per_second": low, "decided_ms": (at - raised) * 1e3 if at else None, "requests": (at - raised) * 4 * low if at else None}
