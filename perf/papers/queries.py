@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What queries without a model cost and reach, row by row, beside the goals that were set.
 
-    queries.py [--rows choice,added,changes,wake,decision,accuracy] [--zoo DIR] [--seconds 5] [--turns 5] [--loads 0.5,1,2,4] [--latency_ms 10]
-               [--saturated 2] [--variants 175] [--per_second 9] [--out FILE.json] [--program FILE]
+    queries.py [--rows choice,added,names,changes,wake,decision,accuracy] [--zoo DIR] [--before FILE] [--seconds 5] [--turns 5]
+               [--loads 0.5,1,2,4] [--latency_ms 10] [--saturated 2] [--variants 175] [--per_second 9] [--out FILE.json] [--program FILE]
 
 Live. Each row has a runtime of its own, and is asked by `starling bench query` or this script's client. Ways and states that are compared take turns, and
 each figure is the median of the turns, each ratio or difference that of those within one.
 
     choice     a client's choice among so many variants that suit, whose page is rewritten every millisecond, beside brute force
     added      a query beside a request by name: a perceptron, one request in flight and 32
+    names      a request by name, as this program serves it and as the program --before does, which may be older than queries: no-ops, a small perceptron
+               and the digits ensemble, by `starling bench small`; without --before nothing
     changes    one of two equal variants leaves or comes so often a second under load, beside the same load without changes
     wake       a variant on standby, and one that is loaded from the cache of plans, until the request that chooses it is answered, less a request when it
                serves; `resnet50` of --zoo
@@ -41,6 +43,7 @@ SAMPLES = 16  # of a request of rows that are about a load, so that the client i
 GOALS = {
     "choice": "p50 1 us, p99 3 us",
     "added": "+0.2 us at p50; 0.97 x with 32 in flight",
+    "names": "0.98 to 1.02",
     "changes": "p99 1.3 x; worst one batch + 10 ms",
     "wake": "standby 20 ms, cached 100 ms",
     "decision": "50 ms or 20 requests",
@@ -121,6 +124,26 @@ def compare_added(ways, turns):
         "throughput_ratio": median([pair["choice"]["per_second"] / pair["perceptron"]["per_second"] for pair in pairs]),
         "turns": pairs,
     }
+
+
+# ---- a request by name, in two builds ----
+
+
+def ask_by_name(options, program):
+    words = ["bench", "small", "--digits", DIGITS, "--json", *(["--quick"] if options.seconds < 1 else [])]
+    result = experiment.run_json([program, *words])
+    return {subject: result[f"{subject}_rtt_p50_ns"] for subject in ("noop", "mlp", "digits")}
+
+
+def names(options):
+    if not options.before:
+        return {"left_out": "--before names no program"}
+    programs, turns = {"now": options.program, "before": options.before}, []
+    for turn in range(options.turns):
+        order = list(programs) if turn % 2 == 0 else list(reversed(programs))
+        turns.append({build: ask_by_name(options, programs[build]) for build in order})
+    ratios = {f"{subject}_ratio": median([turn["now"][subject] / turn["before"][subject] for turn in turns]) for subject in turns[0]["now"]}
+    return {**ratios, "turns": turns}
 
 
 # ---- variants that change under load ----
@@ -292,7 +315,7 @@ def accuracy(options):
 
 # ---- all ----
 
-ROWS = {"choice": choice, "added": added, "changes": changes, "wake": wake, "decision": decision, "accuracy": accuracy}
+ROWS = {"choice": choice, "added": added, "names": names, "changes": changes, "wake": wake, "decision": decision, "accuracy": accuracy}
 
 
 def without_turns(value):
@@ -302,14 +325,13 @@ def without_turns(value):
 
 
 def main():
-    options = experiment.read_arguments(__doc__, rows=",".join(ROWS), zoo="", seconds=5.0, turns=5, loads="0.5,1,2,4", latency_ms=10.0,
+    options = experiment.read_arguments(__doc__, rows=",".join(ROWS), zoo="", before="", seconds=5.0, turns=5, loads="0.5,1,2,4", latency_ms=10.0,
                                         saturated=2.0, variants=175, per_second=9.0)  # fmt: skip
-    names = options.rows.split(",")
-    for name in names:
+    for name in options.rows.split(","):
         if name not in ROWS:
             raise SystemExit(f"queries.py: no row \"{name}\": {', '.join(ROWS)}")
     made = {}
-    for name in names:
+    for name in options.rows.split(","):
         made[name] = {"goal": GOALS[name], **ROWS[name](options)}
         print(f"{name} (goal: {GOALS[name]})\n{json.dumps(without_turns(made[name]), indent=1)}", flush=True)
     settings = {"seconds": options.seconds, "turns": options.turns, "latency_ms": options.latency_ms}
