@@ -98,6 +98,9 @@ struct sl_runner {
         /* Bytes of scratch that each launch needs. */
         size_t (*scratch_bytes)(const struct sl_kernel *kernel);
 
+        /* About how many bytes a kernel takes as long as it lives, its code included. NULL: nobody knows. Pure. */
+        uint64_t (*kernel_bytes)(const struct sl_kernel *kernel);
+
         /*
          * Into how many units a launch can be cut along @axis (enum sl_axis, but NONE); below 2: not at all. Parts of one kernel
          * may be launched by several threads at once. NULL: no kernel is ever cut. Pure.

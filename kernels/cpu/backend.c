@@ -697,6 +697,12 @@ static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
         return kernel->scratch_bytes;
 }
 
+static uint64_t cpu_kernel_bytes(const struct sl_kernel *kernel)
+{
+        return sizeof(*kernel) + (kernel->loop ? kernel->loop->state_bytes : 0) + (kernel->primitive ? SL_PRIMITIVE_BYTES : 0) +
+               (kernel->turn ? cpu_kernel_bytes(kernel->turn) : 0);
+}
+
 static int64_t cpu_units(const struct sl_kernel *kernel, uint32_t axis)
 {
         if (kernel->divided)
@@ -811,6 +817,7 @@ static const struct sl_planner cpu_planner = {
 static const struct sl_runner cpu_runner = {
         .compile = cpu_compile,
         .scratch_bytes = cpu_scratch_bytes,
+        .kernel_bytes = cpu_kernel_bytes,
         .units = cpu_units,
         .reach = cpu_reach,
         .stages = cpu_stages,

@@ -6,12 +6,14 @@
  */
 #include "bodies_model.h"
 #include "compile.h"
+#include "cpu/onednn/primitive.h"
 #include "evaluate.h"
 #include "format.h"
 #include "import.h"
 #include "ref/live.h"
 
 #include <criterion/criterion.h>
+#include <dnnl.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -330,7 +332,7 @@ Test(any_size, sizes_that_come_again_are_kept_within_bounds)
         scene_begin(s, build_layer);
         sl_lower_options_init(&options);
         options.any_size = SL_ANY_SIZE_ONLY;
-        options.dynamic_bytes_max = 256 << 10;
+        options.dynamic_bytes_max = 2 << 20;
         cr_assert_eq(compile(s, &options, &plan), 0, "%s", s->error.text);
         cr_assert_eq(sl_instance_new(plan, 1, &instance, &s->error), 0, "%s", s->error.text);
         sl_instance_meet(instance, true);
@@ -341,6 +343,67 @@ Test(any_size, sizes_that_come_again_are_kept_within_bounds)
         cr_expect_lt(sl_instance_replays(instance), 32u);
         expect_asked(s, instance, 1, 32);
         expect_asked(s, instance, 1, 1);
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+        scene_end(s);
+}
+
+/* Two products for which code is generated, of each size anew. */
+static void build_products(struct builder *b)
+{
+        builder_input(b, "words", SL_DTYPE_I64, DIMS(-1, -2));
+        builder_input(b, "mask", SL_DTYPE_F32, DIMS(-1, -2));
+        builder_random(b, "table", DIMS(WORDS, WIDTH));
+        builder_ints(b, "last", DIMS(1), (int64_t[]){2});
+        builder_node(b, "Gather", "table,words", "x");
+        builder_transpose(b, "x", "turned", DIMS(0, 2, 1));
+        builder_node(b, "MatMul", "x,turned", "alike");
+        builder_node(b, "MatMul", "alike,x", "mixed");
+        builder_node(b, "Unsqueeze", "mask,last", "thin");
+        builder_node(b, "Add", "mixed,thin", "y");
+        builder_output(b, "y");
+}
+
+/* Each takes two primitives, of which a quarter of 2 MiB has room for four. */
+Test(any_size, kernels_count_as_memory_of_the_sizes_that_hold_them)
+{
+        struct scene *s = malloc(sizeof(*s));
+        struct sl_lower_options options;
+        struct sl_instance *instance;
+        struct sl_plan *plan = NULL;
+
+        scene_begin(s, build_products);
+        sl_lower_options_init(&options);
+        options.any_size = SL_ANY_SIZE_ONLY;
+        options.dynamic_bytes_max = 2 << 20;
+        cr_assert_eq(compile(s, &options, &plan), 0, "%s", s->error.text);
+        cr_assert_eq(sl_instance_new(plan, 1, &instance, &s->error), 0, "%s", s->error.text);
+        sl_instance_meet(instance, true);
+        for (int64_t rows = 1; rows <= 32; rows++)
+                for (int i = 0; i < 3; i++)
+                        cr_assert_eq(run(instance, s, 1, rows, &(struct sl_open_output){.capacity_bytes = ROOM}), 0);
+        cr_expect_gt(sl_instance_replays(instance), 0u);
+        cr_expect_leq(sl_instance_replays(instance), (512u << 10) / (2 * SL_PRIMITIVE_BYTES));
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+        scene_end(s);
+}
+
+/* Without that it keeps 1,024, of sizes that nobody may ask for again. */
+Test(any_size, one_dnn_keeps_few_primitives_where_such_a_plan_runs)
+{
+        struct scene *s = malloc(sizeof(*s));
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+        int before, kept;
+
+        scene_begin(s, build_products);
+        plan = compile_any(s);
+        cr_assert_eq(dnnl_get_primitive_cache_capacity(&before), dnnl_success);
+        cr_assert_eq(sl_instance_new(plan, 1, &instance, &s->error), 0, "%s", s->error.text);
+        cr_assert_eq(dnnl_get_primitive_cache_capacity(&kept), dnnl_success);
+        cr_expect_gt(before, 256);
+        cr_expect_eq(kept, 256);
         sl_instance_free(instance);
         sl_plan_free(plan);
         scene_end(s);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "bodies_model.h"
 #include "cpu/gemm/gemm.h"
+#include "cpu/onednn/primitive.h"
 #include "evaluate.h"
 #include "kernel_cache.h"
 #include "op.h"
@@ -157,6 +158,40 @@ Test(kernel_cache, an_eager_one_keeps_what_is_used)
                 cr_assert(find(cache, ROWS), "after %lld", (long long)rows);
         }
         cr_expect_leq(sl_kernel_cache_count(cache), (uint32_t)SL_KERNEL_CACHE_EAGER_MAX);
+        sl_kernel_cache_free(cache);
+        sl_packed_store_free(store);
+}
+
+/* Of a product without constants, for which oneDNN generates code. */
+static bool find_at_once(struct sl_kernel_cache *cache, int64_t rows)
+{
+        struct sl_dynamic_kernel kernel = {.backend = NULL};
+        struct sl_node_desc *desc = malloc(sizeof(*desc));
+        bool found;
+
+        describe_product(rows, desc);
+        found = sl_kernel_cache_find(
+                cache, &(struct sl_dynamic_wish){.node = desc, .work = sl_op_work(desc), .at_once = true}, &kernel);
+        free(desc);
+        return found;
+}
+
+/* As many as have room in bytes, which are fewer than there are places for. */
+Test(kernel_cache, kernels_take_so_many_bytes_at_most)
+{
+        const int64_t n = SL_KERNEL_CACHE_BYTES_MAX / SL_PRIMITIVE_BYTES;
+        struct sl_packed_store *store = new_store(1 << 20);
+        struct sl_kernel_cache *cache;
+
+        cr_assert_lt(n, (int64_t)SL_KERNEL_CACHE_EAGER_MAX);
+        cr_assert_eq(sl_kernel_cache_new(&sl_backend_cpu, NULL, store, &cache), 0);
+        for (int64_t rows = 1000; rows < 1000 + n + 40; rows++) {
+                cr_assert(find_at_once(cache, rows));
+                cr_assert(find_at_once(cache, ROWS), "after %lld", (long long)rows);
+                cr_assert_leq(sl_kernel_cache_bytes(cache), (uint64_t)SL_KERNEL_CACHE_BYTES_MAX);
+        }
+        cr_expect_leq(sl_kernel_cache_count(cache), (uint32_t)n);
+        cr_expect_geq(sl_kernel_cache_count(cache), (uint32_t)n / 4 * 3);
         sl_kernel_cache_free(cache);
         sl_packed_store_free(store);
 }

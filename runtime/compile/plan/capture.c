@@ -460,8 +460,10 @@ static void fill_steps(const struct sl_capture *capture, const struct parts *par
                 step->node.attrs = parts->attrs + noted[i].first_attr;
                 step->node.tensors = parts->tensors + noted[i].first_tensor;
                 settle_ref(capture, &step->scratch);
-                if (step->kept)
-                        sl_kept_kernel_hold(step->kept);
+                if (!step->kept)
+                        continue;
+                sl_kept_kernel_hold(step->kept);
+                parts->replay->bytes += sl_kept_kernel_bytes(step->kept);
         }
 }
 

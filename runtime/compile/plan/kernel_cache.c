@@ -29,6 +29,7 @@
 struct sl_kept_kernel {
         const struct sl_backend *backend;
         struct sl_kernel *kernel;
+        uint64_t bytes;
         uint32_t holders;
 };
 
@@ -48,6 +49,7 @@ struct sl_kernel_cache {
         bool eager, quick, meets;
         struct sl_packed_weights *weights; /* NULL: it packs none */
         uint64_t now;
+        uint64_t bytes;                              /* of all entries */
         uint64_t slowest_ns[SL_OP_COUNT];            /* of all of them */
         uint64_t compile_ns[SL_OP_COUNT];            /* what the last kernel of an operator took; 0: there was none */
         struct sl_packed packed[SL_NODE_INPUTS_MAX]; /* of the node that is compiled; zeros in between */
@@ -102,12 +104,25 @@ static struct sl_kept_kernel *keep(const struct sl_backend *backend, struct sl_k
                 backend->runner->kernel_free(kernel);
                 return NULL;
         }
-        *kept = (struct sl_kept_kernel){.backend = backend, .kernel = kernel, .holders = 1};
+        *kept = (struct sl_kept_kernel){.backend = backend, .kernel = kernel, .bytes = sizeof(*kept), .holders = 1};
+        if (backend->runner->kernel_bytes)
+                kept->bytes += backend->runner->kernel_bytes(kernel);
         return kept;
 }
 
-static void entry_clear(struct entry *entry)
+uint64_t sl_kept_kernel_bytes(const struct sl_kept_kernel *kept)
 {
+        return kept->bytes;
+}
+
+static uint64_t entry_bytes(const struct entry *entry)
+{
+        return entry->key_bytes + (entry->kept ? entry->kept->bytes : 0);
+}
+
+static void entry_clear(struct sl_kernel_cache *cache, struct entry *entry)
+{
+        cache->bytes -= entry_bytes(entry);
         sl_kept_kernel_drop(entry->kept);
         free(entry->key);
         *entry = (struct entry){.hash = 0};
@@ -118,7 +133,7 @@ struct sl_kernel_cache *sl_kernel_cache_free(struct sl_kernel_cache *cache)
         if (!cache)
                 return NULL;
         for (uint32_t i = 0; i < cache->n_entries; i++)
-                entry_clear(&cache->entries[i]);
+                entry_clear(cache, &cache->entries[i]);
         sl_packed_weights_free(cache->weights);
         free(cache);
         return NULL;
@@ -221,12 +236,13 @@ static struct entry *find_entry(struct sl_kernel_cache *cache, uint64_t hash, bo
 
 static void note(struct sl_kernel_cache *cache, struct entry *entry, uint64_t hash)
 {
-        entry_clear(entry);
+        entry_clear(cache, entry);
         entry->key = malloc(cache->key_bytes);
         if (!entry->key)
                 return;
         memcpy(entry->key, cache->key, cache->key_bytes);
         entry->key_bytes = cache->key_bytes;
+        cache->bytes += entry->key_bytes;
         entry->hash = hash;
         entry->used = cache->now;
 }
@@ -339,6 +355,32 @@ static bool is_quick(const struct sl_kernel_cache *cache, uint32_t op)
         return cache->slowest_ns[op] && cache->slowest_ns[op] <= SL_KERNEL_CACHE_QUICK_NS;
 }
 
+/* But not @entry, which was asked for. */
+static struct entry *find_oldest(struct sl_kernel_cache *cache, const struct entry *entry)
+{
+        struct entry *oldest = NULL;
+
+        for (uint32_t i = 0; i < cache->n_entries; i++) {
+                struct entry *other = &cache->entries[i];
+
+                if (other != entry && other->kept && (!oldest || other->used < oldest->used))
+                        oldest = other;
+        }
+        return oldest;
+}
+
+/* @entry has a kernel now, for which others may have to go. */
+static void count_kernel(struct sl_kernel_cache *cache, struct entry *entry)
+{
+        struct entry *oldest;
+
+        if (!entry->kept)
+                return;
+        cache->bytes += entry->kept->bytes;
+        while (cache->bytes > SL_KERNEL_CACHE_BYTES_MAX && (oldest = find_oldest(cache, entry)))
+                entry_clear(cache, oldest);
+}
+
 static void compile(struct sl_kernel_cache *cache, const struct sl_dynamic_wish *wish, struct entry *entry)
 {
         uint64_t begun_ns = sl_own_ns();
@@ -427,8 +469,10 @@ bool sl_kernel_cache_find(void *context, const struct sl_dynamic_wish *wish, str
         }
         if (!entry->tried && cache->quick && !is_quick(cache, wish->node->op))
                 return false;
-        if (!entry->tried)
+        if (!entry->tried) {
                 compile(cache, wish, entry);
+                count_kernel(cache, entry);
+        }
         if (!entry->kept || !find_packed(cache, wish, entry, ret_kernel))
                 return false;
         ret_kernel->backend = cache->backend;
@@ -444,4 +488,9 @@ uint32_t sl_kernel_cache_count(const struct sl_kernel_cache *cache)
         for (uint32_t i = 0; i < cache->n_entries; i++)
                 n += cache->entries[i].kept != NULL;
         return n;
+}
+
+uint64_t sl_kernel_cache_bytes(const struct sl_kernel_cache *cache)
+{
+        return cache->bytes;
 }

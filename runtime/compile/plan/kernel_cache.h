@@ -2,7 +2,8 @@
 /*
  * Kernels of `cpu` for nodes whose shapes are known only while a model runs. A node that is much work gets a kernel when it comes
  * with the same shapes and attributes for the second time, so that shapes that never return cost no compilation; what is little
- * work, and what `cpu` does not take, is left to `ref`. The kernel used longest ago goes when there are too many.
+ * work, and what `cpu` does not take, is left to `ref`. The kernel used longest ago goes when there are too many, or when they take
+ * too many bytes.
  *
  * An eager cache is that of a plan of any size, of which a run may be a whole network, of sizes that never come again. A node gets
  * a kernel when `ref` has taken as long for it as a kernel takes to compile. Constant weights are packed (packed_store.h), for
@@ -21,6 +22,7 @@ struct sl_target;
 
 #define SL_KERNEL_CACHE_MAX       256 /* nodes with their shapes; those without a kernel count too */
 #define SL_KERNEL_CACHE_EAGER_MAX 1024
+#define SL_KERNEL_CACHE_BYTES_MAX (32u << 20) /* of all kernels, by sl_runner.kernel_bytes, and of what is kept to know them */
 
 /*
  * @target: for which kernels are planned; NULL: what is typical. @store: of an eager one, where it has constants packed; NULL: it
@@ -50,5 +52,9 @@ bool sl_kernel_cache_find(void *context, const struct sl_dynamic_wish *wish, str
 void sl_kept_kernel_hold(struct sl_kept_kernel *kept);
 void sl_kept_kernel_drop(struct sl_kept_kernel *kept);
 
-/* How many kernels there are, for tests. */
+/* What it takes as long as anybody holds on to it. */
+uint64_t sl_kept_kernel_bytes(const struct sl_kept_kernel *kept);
+
+/* How many kernels there are, and what they take, for tests. */
 uint32_t sl_kernel_cache_count(const struct sl_kernel_cache *cache);
+uint64_t sl_kernel_cache_bytes(const struct sl_kernel_cache *cache);

@@ -68,7 +68,7 @@ struct sl_run_replay {
         const struct sl_run_replay_step *steps;
         const struct sl_run_replay_output *outputs;
         const uint8_t *kept;
-        uint64_t bytes; /* all of it, in one block, kernels not counted */
+        uint64_t bytes; /* all of it, which is one block, and the kernels that it holds, others may hold them, too */
 };
 
 /* NULL is fine. */

@@ -13,8 +13,8 @@ struct sl_pool;
 struct sl_run_replays;
 struct sl_shape;
 
-/* Some thousands of small models. */
-#define SL_REPLAYS_BYTES_MAX (4u << 20)
+/* With the kernels that they hold, some of which the cache of kernels counts as well. Some thousands of small models. */
+#define SL_REPLAYS_BYTES_MAX (16u << 20)
 
 /* Return: 0, -ENOMEM. */
 int sl_run_replays_new(struct sl_run_replays **ret_replays);
