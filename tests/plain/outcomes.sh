@@ -4,6 +4,7 @@
 set -u
 program=$1
 status=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_sigill=1
 
 # fails SUITE/NAME TEXT...: each TEXT is in what it prints.
 fails() {
@@ -61,7 +62,7 @@ fails broken_hangs/time_out_of_the_suite 'timed out'
 fails broken/leak 'detected memory leaks' 'in plain_test_broken_leak'
 fails broken/heap_overflow 'heap-buffer-overflow' 'in plain_test_broken_heap_overflow'
 fails broken/use_after_free 'heap-use-after-free'
-fails broken/undefined_behaviour 'signed integer overflow'
+fails broken/undefined_behaviour 'AddressSanitizer: ILL' 'in plain_test_broken_undefined_behaviour'
 fails broken/second_value '3 tests, 1 failed'
 if "$program" --filter broken/assertion 2>&1 | grep -q 'it went on'; then
         printf 'a test went on after an assertion\n'
