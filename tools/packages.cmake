@@ -25,9 +25,6 @@ starling_require_pkg(seccomp libseccomp libseccomp-dev)
 starling_require_pkg(microhttpd libmicrohttpd libmicrohttpd-dev)
 starling_require_pkg(sqlite3 sqlite3 libsqlite3-dev)
 starling_require_pkg(ncurses ncursesw libncurses-dev)
-if(STARLING_TESTS AND NOT STARLING_SANITIZE)
-    starling_require_pkg(criterion criterion libcriterion-dev)
-endif()
 
 # The distribution's oneDNN links OpenCL's loader, and only recommends the package that it is linked with.
 starling_require_pkg(ocl-icd OpenCL ocl-icd-opencl-dev)

@@ -11,7 +11,7 @@ packages=(
         libcyaml-dev libyaml-dev libxxhash-dev libjansson-dev libseccomp-dev libmicrohttpd-dev libncurses-dev systemtap-sdt-dev
         coinor-libcbc-dev libsqlite3-dev python3-dev
         # to test
-        lld libcriterion-dev libonnx-testdata spin python3 python3-numpy python3-venv tmux
+        lld libonnx-testdata spin python3 python3-numpy python3-venv tmux
         # the short fuzz run
         clang
 )

@@ -91,7 +91,7 @@ end_build() {
 run_tests() {
         local preset=$1 log=build/$1-tests.log summary
         shift
-        CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" --parallel $((2 * $(nproc))) --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
+        ctest --test-dir "build/$preset" --parallel $((2 * $(nproc))) --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
         local status=${PIPESTATUS[0]}
         grep -hE '^\[SKIP\]|skipped=' "build/$preset/Testing/Temporary/LastTest.log" | LC_ALL=C sort -u
         summary=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$log")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that share one client: each with its queue pair, all with the arena, which must grow while they work. No Criterion, so
- * that it runs under ThreadSanitizer, which then is the judge.
+ * Threads that share one client: each with its queue pair, all with the arena, which must grow while they work. ThreadSanitizer is
+ * the judge.
  */
 #include "fake_runtime.h"
 #include "starling.h"

@@ -25,12 +25,8 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* Time limits are written for builds without a sanitizer, and are for hangs. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Time limits are written for a machine that does nothing else, in builds without a sanitizer, and are for hangs. */
 #define SLOWER 5
-#else
-#define SLOWER 1
-#endif
 
 static struct plain_test *tests, **last = &tests;
 

@@ -184,7 +184,6 @@ static bool is_refused(const char *decision)
         return strncmp(decision, "event=bundle-not-merged ", 24) == 0;
 }
 
-/* No warning of Criterion's: with one, a program ends with status 1 although each of its tests has passed. */
 static void tell_not_merged(void)
 {
         const char *line = find_decision();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of Criterion's interface that the tests here use, for builds with a sanitizer. Debian's Criterion cannot start in
- * ThreadSanitizer's address space, and under AddressSanitizer its start costs more than most tests. Each test runs in a child
- * process of its own, one after the other, forked from the loaded program.
+ * The part of Criterion's interface that the tests here use. Debian's Criterion cannot start in ThreadSanitizer's address space, and
+ * its start, once a test, costs more than most tests. Each test runs in a child process of its own, one after the other, forked from
+ * the loaded program.
  */
 #pragma once
 
