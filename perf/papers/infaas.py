@@ -18,6 +18,7 @@ from runtime import Runtime
 DIGITS = os.path.join(experiment.HERE, "..", "..", "client", "examples", "digits", "models")
 NETWORKS = {"mlp": 0.9783, "lenet": 0.9866, "densenet": 0.9967}  # as client/examples/digits/README.md has them
 BEST = "densenet"
+LONGEST_SATURATED = 8.0  # seconds
 ENDS = ("right", "degraded", "poor", "late", "refused", "failed")
 
 
