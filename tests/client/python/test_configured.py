@@ -91,6 +91,24 @@ class Configured(unittest.TestCase):
         self.assertIn('prepared_shapes: no input has an open dimension \\"height\\": open are', prepared[0])
         self.assertIn('dimension \\"T\\": none is open', " ".join(self.said_of(runtime, "fixed")))
 
+    def test_an_ensemble_of_members_with_open_dimensions_wants_their_sizes(self):
+        def net(text=b""):
+            return {"1/model.onnx": models.sequence_major(), "config.yaml": text}
+
+        sized = {f"sized{i}": net(b"shapes: ['T=4', 'N=2']\n") for i in range(2)}
+        ensembles = {
+            "both": {"config.yaml": b"ensemble: {members: [open0, open1], rule: mean}\n"},
+            "together": {"config.yaml": b"ensemble: {members: [sized0, sized1], rule: mean}\n"},
+        }
+        runtime = self.serve({"open0": net(), "open1": net()} | sized | ensembles)
+        x = np.ones((4, 2, 3), np.float32)
+        with runtime.connect() as client:
+            wanted = client.infer("open0", x)
+            np.testing.assert_allclose(client.infer("together", x), wanted, atol=1e-6)
+            with self.assertRaisesRegex(starling.ModelFailed, 'dimension "[NT]" of member "open0" is open: .* shapes'):
+                client.infer("both", x)
+            np.testing.assert_array_equal(client.infer("open1", x), wanted)
+
     def test_batches_that_grow_and_shrink_never_run_out_of_arena(self):
         runtime = self.serve(
             {"net": models.turning(models.F32)},
