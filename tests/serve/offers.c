@@ -75,7 +75,7 @@ static void *customer_main(void *argument)
         cr_assert_eq(starling_model_open(client, "densenet", &model, &error), 0, "%s", error.text);
         digits_load(&digits, client, "densenet");
         while (!customer->stop)
-                digits_check(&digits, queue, model, 0, 64);
+                digits_check(&digits, queue, model, 0, DIGITS_SAMPLES);
         digits_free(&digits);
         starling_close(client);
         return NULL;
