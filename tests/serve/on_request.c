@@ -287,6 +287,36 @@ Test(on_request, what_has_run_before_runs_no_sample_when_it_is_woken, .timeout =
         end(&s);
 }
 
+/* What no request has shown to be so may have been slow by chance: by that alone a variant would never be chosen. */
+Test(on_request, what_has_been_woken_in_vain_runs_a_sample_when_it_is_woken_again, .timeout = 60)
+{
+        struct starling_client *admin;
+        struct starling_model *a;
+        struct scene s;
+
+        atomic_store(&first_takes_ns, 1000000000);
+        begin(&s);
+        s.service.specs[0].standby = true;
+        s.service.specs[0].idle_standby_ns = 50000000;
+        start(&s);
+        admin = service_connect(&s.service, STARLING_ROLE_ADMIN);
+        expect_standby(&s, "a");
+        for (uint32_t i = 0; i < 3; i++) {
+                cr_assert_eq(starling_admin_load(admin, "a", NULL), 0);
+                expect_standby(&s, "a");
+                cr_expect_eq(atomic_load(&first_samples), i + 1);
+        }
+        a = open_model(&s, "a");
+        expect_answer(&s, a, 0);
+        expect_standby(&s, "a");
+        cr_expect_eq(atomic_load(&first_samples), 4);
+        expect_answer(&s, a, 0);
+        expect_standby(&s, "a");
+        cr_expect_eq(atomic_load(&first_samples), 4);
+        starling_close(admin);
+        end(&s);
+}
+
 Test(on_request, what_may_be_inline_runs_a_sample_each_time_it_is_woken, .timeout = 60)
 {
         struct starling_model *a;

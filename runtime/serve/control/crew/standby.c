@@ -5,6 +5,15 @@
 #include "executor.h"
 #include "model.h"
 #include "plan.h"
+#include "stats.h"
+
+static bool has_computed(const struct sl_crew *crew)
+{
+        for (uint32_t i = 0; i < crew->n; i++)
+                if (crew->workers[i].seat && sl_counter_read(&crew->workers[i].seat->samples))
+                        return true;
+        return false;
+}
 
 /* Those that run a sample in the runtime's threads: a process has its own mapping of the plan. */
 static uint64_t first_ns_of(const struct sl_crew *crew)
@@ -25,7 +34,7 @@ struct sl_standby sl_standby_of(const struct sl_model *model)
         if (model->crew) {
                 standby.file = model->crew->options.file;
                 standby.fell_back = model->crew->options.fell_back;
-                standby.first_ns = first_ns_of(model->crew);
+                standby.first_ns = has_computed(model->crew) ? first_ns_of(model->crew) : 0;
         }
         return standby;
 }

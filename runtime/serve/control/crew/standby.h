@@ -17,7 +17,8 @@ struct sl_standby {
         struct sl_model_identity file; /* of which it was made */
         bool fell_back;                /* it was to be for a GPU, and is for the CPU */
         uint64_t begun;                /* as of the model (dispatch/model.h) */
-        uint64_t first_ns;             /* what the first sample took of workers that it had; 0: it had none, or they ran none */
+        uint64_t first_ns; /* what the first sample took of workers that it had; 0: none was run, or no request has been computed by
+                              them */
 };
 
 /* Of a model that serves: its plan, once more held. */
