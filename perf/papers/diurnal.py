@@ -121,7 +121,7 @@ def measure(options, network):
 
 
 def main():
-    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18", low=0.2, high=0.9, repeats=3, saturated=3.0)
+    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18", low=0.2, high=0.9, repeats=3, saturated=3.0, warmup=0.5)
     result = {**experiment.head("diurnal"), "slice": elastic.SLICE, "ways": WAYS, "repeats": options.repeats}
     result["networks"] = [measure(options, network) for network in options.only.split(",")]
     experiment.write(result, options.out)

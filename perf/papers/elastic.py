@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What policies of batching are worth on this processor: latency under Poisson load.
 
-    elastic.py --zoo DIR [--only NAME,NAME] [--loads 0.3,0.6,0.9] [--seconds 8] [--saturated 3] [--out FILE.json] [--program FILE]
+    elastic.py --zoo DIR [--only NAME,NAME] [--loads 0.3,0.6,0.9] [--seconds 8] [--saturated 3] [--warmup 0.5] [--out FILE.json] [--program FILE]
 
 Sources: E2bird, section 3 and figure 13, requests of one sample each. Live: one runtime serves a network once for each way, and each is asked
 in turn for the same arrivals; loads are shares of what two workers answer with 32 requests in flight for --saturated seconds. All ways share the same cores.
@@ -42,7 +42,7 @@ def configs_of(ways, wait_us):
 
 
 def bench(options, runtime, name, *arguments):
-    command = [options.program, "bench", "load", "--runtime", runtime.socket, "--repeats", "1", "--warmup", "0.5", "--json", *arguments, name]
+    command = [options.program, "bench", "load", "--runtime", runtime.socket, "--repeats", "1", "--warmup", str(options.warmup), "--json", *arguments, name]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
     point = json.loads(output)["points"][0]
     figures = {key: figure["value"] for key, figure in point["figures"].items()}
@@ -84,7 +84,7 @@ def shown(value):
 
 
 def main():
-    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18,resnet50", loads="0.3,0.6,0.9", seconds=8.0, saturated=3.0)
+    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18,resnet50", loads="0.3,0.6,0.9", seconds=8.0, saturated=3.0, warmup=0.5)
     result = {**experiment.head("elastic"), "slice": SLICE, "ways": WAYS}
     result["networks"] = [measure(options, network) for network in options.only.split(",")]
     experiment.write(result, options.out)

@@ -18,8 +18,8 @@ DIGITS = ROOT / "client/examples/digits/models"
 LIVE = {
     "overhead": ["--rounds", "1", "--images", "16"],
     "memory": ["--only", "mlp"],
-    "elastic": ["--only", "mlp", "--loads", "0.2", "--seconds", "0.2", "--saturated", "0.2"],
-    "diurnal": ["--only", "mlp", "--repeats", "1", "--saturated", "0.2"],
+    "elastic": ["--only", "mlp", "--loads", "0.1", "--seconds", "0.2", "--saturated", "0.1", "--warmup", "0.05"],
+    "diurnal": ["--only", "mlp", "--repeats", "1", "--saturated", "0.1", "--warmup", "0.05"],
     "live": ["--only", "mlp,lenet", "--batches", "8", "--seconds", "0.05"],
     "pause": ["--seconds", "0.3"],
     "netfuse": ["--copies", "2", "--seconds", "0.05", "--rounds", "1", "--networks_of_digits", "mlp64", "--models", "digits-mlp", "--lanes", "2", "--batches", "1",
