@@ -334,9 +334,9 @@ static json_t *result_json(const struct bench *bench, const struct sl_query_resu
         for (uint32_t i = 0; i < n_variants; i++)
                 if (result->answered_by[i])
                         json_object_set_new(answered, variants[i].name, json_integer((json_int_t)result->answered_by[i]));
-        return json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:s}", "wishes", wishes, "steps", steps, "answered_by", answered,
-                "begun_unix_s", result->begun_unix_s, "seconds", result->seconds, "core_seconds", result->computed_s, "first_error",
-                result->first_error);
+        return json_pack("{s:o, s:o, s:o, s:I, s:f, s:f, s:s}", "wishes", wishes, "steps", steps, "answered_by", answered,
+                "begun_unix_ns", (json_int_t)result->begun_unix_ns, "seconds", result->seconds, "core_seconds", result->computed_s,
+                "first_error", result->first_error);
 }
 
 json_t *sl_query_command_json(int argc, char **argv)

@@ -332,8 +332,7 @@ static void begin_result(struct sl_query_load *load, uint32_t variant, uint64_t 
 
         memset(result, 0, sizeof(*result));
         clock_gettime(CLOCK_REALTIME, &now);
-        result->begun_unix_s =
-                (double)now.tv_sec + (double)now.tv_nsec / 1e9 + ((double)start_ns - (double)sl_clock_ns()) / SL_NS_PER_SECOND;
+        result->begun_unix_ns = now.tv_sec * (int64_t)SL_NS_PER_SECOND + now.tv_nsec + (int64_t)(start_ns - sl_clock_ns());
         load->result = result;
         load->variant = variant;
         load->start_ns = start_ns;

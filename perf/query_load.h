@@ -63,8 +63,9 @@ struct sl_query_counts {
 struct sl_query_result {
         struct sl_query_counts wishes[SL_QUERY_WISHES_MAX], steps[SL_QUERY_STEPS_MAX];
         uint64_t answered_by[SL_QUERY_VARIANTS_MAX];
-        double begun_unix_s, seconds; /* when the first was due; until the last was answered */
-        double computed_s; /* of all workers of the runtime, and of its dispatcher where that computes */
+        int64_t begun_unix_ns; /* when the first was due */
+        double seconds;        /* until the last was answered */
+        double computed_s;     /* of all workers of the runtime, and of its dispatcher where that computes */
         char first_error[STARLING_TEXT_BYTES];
 };
 

@@ -260,7 +260,7 @@ def decide(options, config, seed):
         time.sleep(3)
         words = ["--wish", f"accuracy=0.99,least={LEAST},latency_ms={options.latency_ms},samples={SAMPLES}", "--rate", f"{low:.3f},{4 * low:.3f}"]
         words += ["--seconds", str(options.seconds), "--turns", "1", "--ways", "choice", "--seed", str(seed)]
-        raised = bench(options, runtime, "query", "read", *words)["ways"][0]["turns"][0]["begun_unix_s"] + options.seconds
+        raised = bench(options, runtime, "query", "read", *words)["ways"][0]["turns"][0]["begun_unix_ns"] / 1e9 + options.seconds
         runtime.log.seek(0)
         at = decided_at(runtime.log.read(), raised, raised + options.seconds)
     finally:
