@@ -91,7 +91,7 @@ static void *rewrite_main(void *argument)
         struct sl_random random;
 
         sl_random_seed(&random, s->seed, 1);
-        while (!atomic_load(&s->stop)) {
+        while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) { /* it hands nothing over */
                 rewrite(s, &random);
                 clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
         }
@@ -223,9 +223,9 @@ int sl_query_choice_run(uint32_t variants, uint64_t for_ns, uint32_t seed, struc
         }
         if (r == 0) {
                 r = run_client(stage, for_ns, ret_choice);
-                atomic_store(&stage->stop, true);
+                atomic_store_explicit(&stage->stop, true, memory_order_relaxed);
                 pthread_join(thread, NULL);
-                ret_choice->rewritten = stage->rewritten;
+                ret_choice->rewritten = atomic_load_explicit(&stage->rewritten, memory_order_relaxed); /* the thread has ended */
         }
         if (stage)
                 free(stage->page);

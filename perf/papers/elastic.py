@@ -52,7 +52,9 @@ def bench(options, runtime, name, *arguments):
 
 def saturated(options, runtime):
     """What two workers answer a second."""
-    return bench(options, runtime, CAPACITY_OF, "--in-flight", "32", "--seconds", str(options.saturated))["per_second"]
+    return experiment.answered(
+        lambda seconds: bench(options, runtime, CAPACITY_OF, "--in-flight", "32", "--seconds", str(seconds))["per_second"], options.saturated
+    )
 
 
 def milliseconds(nanoseconds):

@@ -18,7 +18,6 @@ from runtime import Runtime
 DIGITS = os.path.join(experiment.HERE, "..", "..", "client", "examples", "digits", "models")
 NETWORKS = {"mlp": 0.9783, "lenet": 0.9866, "densenet": 0.9967}  # as client/examples/digits/README.md has them
 BEST = "densenet"
-LONGEST_SATURATED = 8.0  # seconds
 ENDS = ("right", "degraded", "poor", "late", "refused", "failed")
 
 
@@ -35,16 +34,10 @@ def bench(options, runtime, *words):
     return experiment.run_json([options.program, "bench", words[0], "--runtime", runtime.socket, *words[1:], "--json"])
 
 
-def capacity_of(options, runtime):
-    """Requests a second of the most accurate; where a busy machine answers none, it is asked for longer."""
-    seconds = options.saturated
-    while True:
-        try:
-            return bench(options, runtime, "model", BEST, "--concurrency", "32", "--seconds", str(seconds), "--warmup", "0.2")["requests_per_second"]
-        except RuntimeError as error:
-            if "no request was answered" not in str(error) or seconds > LONGEST_SATURATED:
-                raise
-            seconds *= 4
+def capacity_of(options, runtime, name, *words):
+    """Requests a second that one variant answers."""
+    words = ["model", name, *words, "--warmup", "0.2", "--seconds"]
+    return experiment.answered(lambda seconds: bench(options, runtime, *words, str(seconds))["requests_per_second"], options.saturated)
 
 
 def summary(turn):
@@ -102,7 +95,7 @@ def main():
     runtime = Runtime(options.program, {name: f"{DIGITS}/{name}/1/model.onnx" for name in NETWORKS}, tasks=tasks)
     try:
         runtime.connect().close()
-        capacity = capacity_of(options, runtime)
+        capacity = capacity_of(options, runtime, BEST, "--concurrency", "32")
         rates = [load * capacity for load in loads]
         print(f"{BEST} alone answers {capacity:.0f}/s; steps of {options.seconds} s at {', '.join(f'{rate:.0f}' for rate in rates)}/s; live")
         repeats = [ask(options, runtime, rates, repeat) for repeat in range(options.repeats)]

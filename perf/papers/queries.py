@@ -33,6 +33,7 @@ import numpy as np
 import onnx
 
 import experiment
+import infaas
 from infaas import BEST, DIGITS, NETWORKS, bench, median, summary, task
 from mix import best_mix
 from runtime import Runtime
@@ -61,8 +62,7 @@ def counts(way, turn):
 
 def capacity_of(options, runtime, name):
     """Requests a second of SAMPLES that one variant answers."""
-    words = ["--batch", str(SAMPLES), "--concurrency", "8", "--seconds", str(options.saturated), "--warmup", "0.2"]
-    return bench(options, runtime, "model", name, *words)["requests_per_second"]
+    return infaas.capacity_of(options, runtime, name, "--batch", str(SAMPLES), "--concurrency", "8")
 
 
 def ways_of(result):
