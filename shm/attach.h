@@ -67,8 +67,9 @@ enum sl_role {
 
 enum {
         SL_FEATURE_COMPLETION_FD = 1 << 0,
-        SL_FEATURE_TASKS = 1 << 1, /* the page of tasks ends the catalogue's memfd (task_page.h) */
-        SL_FEATURES = SL_FEATURE_COMPLETION_FD | SL_FEATURE_TASKS,
+        SL_FEATURE_TASKS = 1 << 1,      /* the page of tasks ends the catalogue's memfd (task_page.h) */
+        SL_FEATURE_BACKGROUND = 1 << 2, /* the runtime takes requests of class SL_BACKGROUND */
+        SL_FEATURES = SL_FEATURE_COMPLETION_FD | SL_FEATURE_TASKS | SL_FEATURE_BACKGROUND,
 };
 
 struct sl_message {

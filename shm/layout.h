@@ -68,6 +68,8 @@
 #define SL_WIRE_RANK_MAX   8u
 #define SL_NO_BATCH_AXIS   0xffu
 #define SL_PRIORITIES      4u /* 0 is served first */
+#define SL_BACKGROUND      4u /* behind them: nobody waits for it (SL_FEATURE_BACKGROUND) */
+#define SL_CLASSES         5u
 
 /* ---- requests: written by the client, copied once by the dispatcher ------------------------------------------------ */
 
@@ -79,7 +81,7 @@ enum {
 struct sl_entry {
         alignas(64) _Atomic uint32_t seq; /* submission index + 1 once the entry is whole (S1); 0 at the start */
         uint16_t flags;                   /* SL_ENTRY_*; unknown bits are refused */
-        uint8_t priority;                 /* below SL_PRIORITIES */
+        uint8_t priority;                 /* below SL_CLASSES */
         uint8_t reserved0;                /* 0 */
         uint32_t model;                   /* index in the catalogue */
         uint32_t generation;              /* of that model when the client opened it */

@@ -33,7 +33,7 @@ struct sl_queue_map;
         X(LATE, "what goes before takes %n, the deadline is in %m")                                                                \
         X(PASSED, "the deadline passed %n before the request was looked at")                                                       \
         X(EXPIRED, "the deadline, %m after the request was taken, passed before the result was there")                             \
-        X(FIELDS, "a field that is reserved is not 0, or the priority is not below %l")                                            \
+        X(FIELDS, "a field that is reserved is not 0, or the class of its priority is not below %l")                               \
         X(SESSION, "session %g: sequences are not served")                                                                         \
         X(COUNTS, "%g inputs and outputs, the model has %l")                                                                       \
         X(TENSORS, "%g inputs and outputs, this connection has room for %l")                                                       \

@@ -87,6 +87,7 @@ extern "C" {
 #define STARLING_TEXT_BYTES 480
 #define STARLING_ALIGNMENT  64         /* of every tensor's first byte */
 #define STARLING_PRIORITIES 4          /* 0 is served first */
+#define STARLING_BACKGROUND 4          /* as a priority: behind all of them, and pauses for them (docs/offline.md) */
 #define STARLING_FOREVER    UINT64_MAX /* as a time-out */
 
 struct starling_client; /* a connection and its arena */
@@ -413,7 +414,7 @@ struct starling_request {
                                                   says the sizes of all, those that are not wanted may be zeroed, but one */
         uint32_t n_inputs, n_outputs;
         uint32_t flags;       /* STARLING_NOOP or 0 */
-        uint32_t priority;    /* below STARLING_PRIORITIES; 0 goes first */
+        uint32_t priority;    /* below STARLING_PRIORITIES; 0 goes first. Or STARLING_BACKGROUND */
         uint64_t deadline_ns; /* absolute, see starling_clock_ns(); 0: none. A request that is late completes with -ETIME */
         uint64_t user_data;   /* comes back in the completion */
         uint64_t session;     /* 0; sequences of a model that keeps state are not served */
@@ -511,7 +512,7 @@ STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *
  *
  * Return: 0, or (starling_queue_error() has the text)
  *   -EINVAL  a tensor does not suit the model, or does not lie in the arena; a flag or priority out of range
- *   -ENOTSUP a session other than 0
+ *   -ENOTSUP a session other than 0; STARLING_BACKGROUND, of a runtime that is older
  *   -EDOM    of a task: no variant does what is needed
  *   -EBUSY   of a task: none can do it just now
  *   -EAGAIN  queue_depth requests are in flight or not reaped, or two that have more tensors than tensors_per_request and this is a

@@ -377,6 +377,7 @@ static int attach(struct sl_connection *connection, const struct sl_attachment *
                 r = check_welcome(&answer, received.n, want, error);
         if (r == 0)
                 r = map_catalogue(connection, received.fds[SL_FD_CATALOGUE], answer.welcome.catalogue_bytes, error);
+        connection->has_background = r == 0 && answer.welcome.features & SL_FEATURE_BACKGROUND;
         connection->has_tasks = r == 0 && answer.welcome.features & SL_FEATURE_TASKS;
         if (r < 0 || want->role != SL_ROLE_CLIENT)
                 return r;

@@ -18,6 +18,7 @@ struct sl_connection {
         _Atomic bool gone;                /* the runtime is not there any more, or not to be believed any more */
         bool owes;                        /* an answer that has not come in time, and comes before any other; under the lock */
         uint32_t role;                    /* enum sl_role */
+        bool has_background;              /* the runtime takes what nobody waits for */
         bool has_tasks;                   /* the page of tasks lies behind the catalogue */
         struct sl_mapping catalogue, request, response;
         struct sl_channel_shape shape;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static_assert((int)STARLING_NOOP == (int)SL_ENTRY_NOOP, "flags are the wire's");
-static_assert(STARLING_PRIORITIES == SL_PRIORITIES, "priorities are the wire's");
+static_assert(STARLING_PRIORITIES == SL_PRIORITIES && STARLING_BACKGROUND == SL_BACKGROUND, "priorities are the wire's");
 
 __attribute__((cold, noinline)) static int refuse_queue(struct starling_queue *queue)
 {
@@ -19,11 +19,18 @@ __attribute__((cold, noinline)) static int refuse_queue(struct starling_queue *q
                 queue->flights.depth);
 }
 
-__attribute__((cold, noinline)) static int refuse_header(struct starling_queue *queue, const struct starling_request *request)
+/* Flags, or a priority that is not below STARLING_PRIORITIES. */
+__attribute__((cold, noinline)) static int check_header(struct starling_queue *queue, const struct starling_request *request)
 {
         if (request->flags & ~(uint32_t)STARLING_NOOP)
                 return sl_error_set(&queue->error, EINVAL, "flags %#" PRIx32 " are not known", request->flags);
-        return sl_error_set(&queue->error, EINVAL, "priority %" PRIu32 " is not below %d", request->priority, STARLING_PRIORITIES);
+        if (request->priority > STARLING_BACKGROUND)
+                return sl_error_set(
+                        &queue->error, EINVAL, "priority %" PRIu32 " is above %d", request->priority, STARLING_BACKGROUND);
+        if (request->priority == STARLING_BACKGROUND && !queue->client->connection.has_background)
+                return sl_error_set(
+                        &queue->error, ENOTSUP, "the runtime is older: it has nothing behind priority %d", STARLING_PRIORITIES - 1);
+        return 0;
 }
 
 /* One with more tensors than the queue pair has room for has one of few tags. Return: 0, -EAGAIN, -ENOMEM. */
@@ -95,8 +102,12 @@ static inline int fill(struct starling_queue *queue, const struct starling_reque
 
         if (__builtin_expect(flights->n_free == 0, 0))
                 return refuse_queue(queue);
-        if (__builtin_expect((request->flags & ~(uint32_t)STARLING_NOOP) || request->priority >= STARLING_PRIORITIES, 0))
-                return refuse_header(queue, request);
+        if (__builtin_expect((request->flags & ~(uint32_t)STARLING_NOOP) || request->priority >= STARLING_PRIORITIES, 0)) {
+                int r = check_header(queue, request);
+
+                if (r < 0)
+                        return r;
+        }
 
         /* Of the model: what the request says is checked against that. */
         const struct starling_model *model = request->flags & STARLING_NOOP ? NULL : request->model;

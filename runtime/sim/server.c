@@ -39,7 +39,7 @@ struct worker {
 
 struct model {
         struct sl_sim_model options;
-        struct sl_task_queue queues[SL_PRIORITIES];
+        struct sl_task_queue queues[SL_CLASSES]; /* the last one is empty: in the background there is nothing */
         struct sl_service_time service_time;
         struct sl_batching_state batching_state;
         struct sl_policy_view view;

@@ -256,8 +256,8 @@ Test(request, mistakes_are_refused_with_model_tensor_value_and_limit)
         bad.flags = 6;
         expect_refused(&w, &bad, EINVAL, "flags 0x6");
         bad = e.request;
-        bad.priority = 4;
-        expect_refused(&w, &bad, EINVAL, "priority 4 is not below 4");
+        bad.priority = 5;
+        expect_refused(&w, &bad, EINVAL, "priority 5 is above 4");
         bad = e.request;
         bad.model = NULL;
         expect_refused(&w, &bad, EINVAL, "names no model");

@@ -98,7 +98,7 @@ static void repair_entry(struct sl_entry *entry, const struct sl_ensemble *e)
         entry->session = 0;
         memset(entry->reserved1, 0, sizeof(entry->reserved1));
         entry->reserved2 = 0;
-        entry->priority %= SL_PRIORITIES;
+        entry->priority %= SL_CLASSES;
         entry->n_inputs = (uint16_t)e->n_inputs;
         entry->n_outputs = (uint16_t)e->assembly.n_outputs;
         entry->samples = entry->samples % e->samples_max + 1;
@@ -167,7 +167,7 @@ static void check_admitted(const struct sl_ensemble *e, const struct sl_entry *e
         uint32_t n_regions, const struct sl_place *tensors)
 {
         check(entry->samples <= e->samples_max && (entry->samples || e->batchable)); /* no rows are an answer, too */
-        check(entry->priority < SL_PRIORITIES && entry->session == 0);
+        check(entry->priority < SL_CLASSES && entry->session == 0);
         check(!entry->deadline_ns || entry->deadline_ns > NOW_NS);
         for (uint32_t i = 0; i < e->n_inputs; i++) {
                 bool open = sl_port_is_open(&e->inputs[i].port);

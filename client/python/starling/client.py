@@ -557,7 +557,8 @@ class Client:
                   are used where they are, others are copied into it
         outputs   arrays of the arena to write to, in the same forms; made when None. Or names of those that are wanted: ["d"];
                   the others get no memory where the model says how large all are, else it goes back at once
-        timeout   seconds until the request expires; priority 0 to 3, 0 goes first; session 0, as sequences are not served
+        timeout   seconds until the request expires; priority 0 to 3, 0 goes first; 4 is behind all of them,
+                  and pauses for them; session 0, as sequences are not served
         labels    True for words in the place of integers that stand for some: what a classifier says, as arrays of numpy.str_
 
         Returns the output as an array of the arena, or a dict by name when there are several. A batch of 0 samples has outputs of 0 rows.

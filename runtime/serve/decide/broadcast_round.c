@@ -90,10 +90,12 @@ static void visit_next_queue(struct sl_broadcast_round *round)
 static struct sl_fair_item *peek_queue(const struct sl_broadcast_round *round)
 {
         const struct sl_broadcast_queue *queue = round->at;
+        struct sl_fair_item *item;
 
-        if ((round->is_staging_short && queue->is_staged) || queue->samples_out >= queue->window_samples)
+        if ((round->is_staging_short && queue->is_staged) || queue->samples_out - queue->background_out >= queue->window_samples)
                 return NULL;
-        return sl_fair_peek(queue->waiting, queue->segment_samples);
+        item = sl_fair_peek(queue->waiting, queue->segment_samples);
+        return item && item->priority == SL_BACKGROUND && queue->samples_out >= queue->window_samples ? NULL : item;
 }
 
 bool sl_broadcast_round_next(struct sl_broadcast_round *round, struct sl_broadcast_decision *ret_decision)
@@ -117,6 +119,8 @@ void sl_broadcast_round_took(struct sl_broadcast_round *round, const struct sl_b
         if (round->ring->decisions)
                 sl_decision_log_decide(round->ring->decisions,
                         &(struct sl_logged){.kind = SL_LOGGED_BROADCAST, .request = decision->item, .samples = decision->samples});
+        if (decision->item->priority == SL_BACKGROUND)
+                queue->background_out += decision->samples;
         sl_fair_charge(queue->waiting, decision->item, decision->samples);
         if (decision->item->samples == 0)
                 sl_fair_remove(queue->waiting, decision->item);

@@ -27,6 +27,7 @@ struct sl_broadcast_ring;
 struct sl_broadcast_queue {
         struct sl_fair *waiting;  /* filled and emptied by what is below */
         uint64_t samples_out;     /* broadcast and not finished: whoever finishes them takes them off */
+        uint64_t background_out;  /* of them, those of class SL_BACKGROUND, which take no room of others' */
         uint64_t window_samples;  /* as long as fewer are out, one more is broadcast */
         uint32_t segment_samples; /* of the largest segment that is cut; at least 1 */
         bool is_staged;           /* a segment needs staging */

@@ -33,8 +33,8 @@ struct priority_class {
 
 struct sl_fair {
         uint32_t clients_max;
-        struct priority_class classes[SL_PRIORITIES];
-        struct flow flows[]; /* [clients_max][SL_PRIORITIES] */
+        struct priority_class classes[SL_CLASSES];
+        struct flow flows[]; /* [clients_max][SL_CLASSES] */
 };
 
 static void walk_flow(const struct flow *flow, uint32_t client, uint32_t priority)
@@ -72,15 +72,15 @@ static void walk_class(const struct sl_fair *fair, uint32_t priority)
 
 void sl_fair_walk(const struct sl_fair *fair)
 {
-        for (uint32_t i = 0; i < fair->clients_max * SL_PRIORITIES; i++)
-                walk_flow(&fair->flows[i], i / SL_PRIORITIES, i % SL_PRIORITIES);
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+        for (uint32_t i = 0; i < fair->clients_max * SL_CLASSES; i++)
+                walk_flow(&fair->flows[i], i / SL_CLASSES, i % SL_CLASSES);
+        for (uint32_t i = 0; i < SL_CLASSES; i++)
                 walk_class(fair, i);
 }
 
 int sl_fair_new(uint32_t clients_max, struct sl_fair **ret_fair)
 {
-        struct sl_fair *fair = calloc(1, sizeof(*fair) + (size_t)clients_max * SL_PRIORITIES * sizeof(struct flow));
+        struct sl_fair *fair = calloc(1, sizeof(*fair) + (size_t)clients_max * SL_CLASSES * sizeof(struct flow));
 
         if (!fair)
                 return -ENOMEM;
@@ -97,7 +97,7 @@ struct sl_fair *sl_fair_free(struct sl_fair *fair)
 
 bool sl_fair_is_empty(const struct sl_fair *fair)
 {
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+        for (uint32_t i = 0; i < SL_CLASSES; i++)
                 if (fair->classes[i].turn)
                         return false;
         return true;
@@ -107,14 +107,19 @@ uint64_t sl_fair_samples(const struct sl_fair *fair)
 {
         uint64_t samples = 0;
 
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+        for (uint32_t i = 0; i < SL_CLASSES; i++)
                 samples += fair->classes[i].samples;
         return samples;
 }
 
+uint64_t sl_fair_urgent_samples(const struct sl_fair *fair)
+{
+        return sl_fair_samples(fair) - fair->classes[SL_BACKGROUND].samples;
+}
+
 static struct flow *flow_of(struct sl_fair *fair, const struct sl_fair_item *item)
 {
-        return &fair->flows[(size_t)item->client * SL_PRIORITIES + item->priority];
+        return &fair->flows[(size_t)item->client * SL_CLASSES + item->priority];
 }
 
 /* A new flow waits for its turn behind all others of its class. */
@@ -196,7 +201,7 @@ static struct sl_fair_item *peek_class(struct priority_class *class, uint32_t qu
 
 struct sl_fair_item *sl_fair_peek(struct sl_fair *fair, uint32_t quantum)
 {
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+        for (uint32_t i = 0; i < SL_CLASSES; i++) {
                 struct sl_fair_item *item = peek_class(&fair->classes[i], quantum);
 
                 if (item)
@@ -226,7 +231,7 @@ static uint64_t ahead_of_class(const struct priority_class *class, const struct 
 
 uint64_t sl_fair_ahead(const struct sl_fair *fair, uint32_t client, uint32_t priority, uint32_t quantum)
 {
-        const struct flow *flow = &fair->flows[(size_t)client * SL_PRIORITIES + priority];
+        const struct flow *flow = &fair->flows[(size_t)client * SL_CLASSES + priority];
         uint64_t samples = ahead_of_class(&fair->classes[priority], flow, quantum);
 
         for (uint32_t i = 0; i < priority; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fair turns among clients: deficit round robin (Shreedhar and Varghese, 1995) over what waits for one ensemble, in SL_PRIORITIES
+ * Fair turns among clients: deficit round robin (Shreedhar and Varghese, 1995) over what waits for one ensemble, in SL_CLASSES
  * classes of which a lower number goes first. The cost of a turn is the number of samples, the quantum the largest segment that may
  * be cut just now, so that turns last a slice of time. One flow per client and class, allocated beforehand; all operations O(1). It
  * knows of nothing but its items, and of no time: whose turn it is follows from what was pushed, charged and removed. One thread,
@@ -20,7 +20,7 @@ struct sl_fair;
 /* One thing that waits; whoever pushes it fills the first three and keeps it until it is removed. */
 struct sl_fair_item {
         uint32_t client;   /* below clients_max */
-        uint32_t priority; /* below SL_PRIORITIES */
+        uint32_t priority; /* below SL_CLASSES */
         uint32_t samples;  /* that wait: what was charged is taken off */
         struct sl_fair_item *next, *previous;
 };
@@ -33,6 +33,9 @@ bool sl_fair_is_empty(const struct sl_fair *fair);
 
 /* Of all items. */
 uint64_t sl_fair_samples(const struct sl_fair *fair);
+
+/* But for those in the background. */
+uint64_t sl_fair_urgent_samples(const struct sl_fair *fair);
 
 /* Behind the other items of this client and class. */
 void sl_fair_push(struct sl_fair *fair, struct sl_fair_item *item);

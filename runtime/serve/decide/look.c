@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool more_urgent_waits(const struct sl_task_queue queues[SL_PRIORITIES], uint32_t priority)
+static bool more_urgent_waits(const struct sl_task_queue queues[SL_CLASSES], uint32_t priority)
 {
         for (uint32_t i = 0; i < priority; i++)
                 if (sl_task_queue_length(&queues[i]))
@@ -11,7 +11,7 @@ static bool more_urgent_waits(const struct sl_task_queue queues[SL_PRIORITIES], 
         return false;
 }
 
-void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const struct sl_task_queue queues[SL_PRIORITIES],
+void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const struct sl_task_queue queues[SL_CLASSES],
         uint32_t priority, uint64_t run)
 {
         look->view = view;

@@ -17,7 +17,7 @@ struct sl_look {
 };
 
 /* What waits in class @priority; no worker and no let yet, and no co-run model: lets that are shared are divided by time. */
-void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const struct sl_task_queue queues[SL_PRIORITIES],
+void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const struct sl_task_queue queues[SL_CLASSES],
         uint32_t priority, uint64_t run);
 
 /* The next worker of the model, which runs where @turns are. Its number in the view's lets is filled here. */

@@ -35,8 +35,8 @@ static int check_entry(const struct look *look)
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
 
         if (entry->flags || entry->reserved0 || entry->reserved1[0] || entry->reserved1[1] || entry->reserved1[2] ||
-                entry->reserved2 || entry->priority >= SL_PRIORITIES)
-                return refuse(look, -EINVAL, SL_REASON_FIELDS, entry->priority, SL_PRIORITIES);
+                entry->reserved2 || entry->priority >= SL_CLASSES)
+                return refuse(look, -EINVAL, SL_REASON_FIELDS, entry->priority, SL_CLASSES);
         if (entry->session)
                 return refuse(look, -ENOTSUP, SL_REASON_SESSION, entry->session, 0);
         if ((entry->n_inputs != ensemble->n_inputs && !sl_ensemble_is_given(ensemble, entry->n_inputs)) ||

@@ -37,7 +37,8 @@ uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t clien
         const struct sl_broadcast_members members = members_of(ensemble);
         uint32_t quantum = sl_broadcast_segment_samples(&members, ensemble->segment_samples);
 
-        return broadcasts->samples_out + sl_fair_ahead(broadcasts->waiting, client, priority, quantum);
+        return broadcasts->samples_out - (priority < SL_BACKGROUND ? broadcasts->background_out : 0) +
+               sl_fair_ahead(broadcasts->waiting, client, priority, quantum);
 }
 
 static void stop_waiting(struct sl_request *request)
@@ -80,8 +81,10 @@ static void send_segment(const struct sl_broadcast *broadcast, const struct sl_r
                 .segment = segment,
                 .samples = samples,
                 .client = request->turn.client,
-                .is_inline = sl_inline_wants(ensemble, samples, request->units,
-                        &(struct sl_inline_limit){.ns = limit->ns, .alone = limit->alone && samples == request->samples}),
+                .is_inline =
+                        request->priority < SL_BACKGROUND &&
+                        sl_inline_wants(ensemble, samples, request->units,
+                                &(struct sl_inline_limit){.ns = limit->ns, .alone = limit->alone && samples == request->samples}),
                 .arrival_ns = request->taken_ns,
                 .deadline_ns = request->work.deadline_ns,
                 .kind = request->kind,

@@ -39,7 +39,7 @@ struct sl_bundle {
         bool forwards; /* the round goes from the first model to the last; else from the last to the first */
         uint64_t due;  /* who has its turn in the round still, as bits by place */
         struct sl_model *models[SL_CARRIER_LANES_MAX];
-        uint64_t waiting[SL_PRIORITIES]; /* which of them have something in the class, in a run of the scheduler: bits by place */
+        uint64_t waiting[SL_CLASSES]; /* which of them have something in the class, in a run of the scheduler: bits by place */
         struct {
                 uint64_t lanes, run; /* bits; of which run of the scheduler this is true */
                 uint32_t priority, samples;

@@ -36,7 +36,7 @@ static bool waits(const struct sl_model *model, const struct sl_executor *worker
         for (uint32_t i = 0; i < SL_PRIORITIES; i++)
                 if (sl_task_queue_length(&model->scheduler.queues[i]))
                         return true;
-        return sl_executor_jobs(worker) > 1;
+        return sl_executor_jobs(worker) - worker->n_background > 1;
 }
 
 static void begin(struct sl_executor *worker)

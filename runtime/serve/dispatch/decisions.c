@@ -42,8 +42,10 @@ void sl_decisions_write_ensemble(struct sl_decision_log *log, const struct sl_en
                 logged->members[i] = sl_decision_log_find_model(log, ensemble->members[i]);
 }
 
+/* A simulated server has no background. */
 void sl_decisions_write_arrival(struct sl_decision_log *log, const struct sl_request *request)
 {
+        log->has_changed |= request->priority == SL_BACKGROUND;
         sl_decision_log_enter(log, &(struct sl_logged){.kind = SL_LOGGED_ARRIVAL,
                                            .request = &request->turn,
                                            .of = sl_decision_log_find_ensemble(log, request->ensemble),

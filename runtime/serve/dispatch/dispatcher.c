@@ -213,13 +213,14 @@ static bool all_compute(const struct sl_ensemble *ensemble)
         return true;
 }
 
-/* Workers have all that they can take. What waits where there is none, or for a policy's time, keeps nobody busy. */
+/* Workers have all that they can take. What is in the background counts as nothing; what waits where there is none, or for a
+ * policy's time, keeps nobody busy. */
 static bool workers_are_full(const struct sl_dispatcher *d)
 {
         if (d->full)
                 return true;
         for (struct sl_broadcast_queue *queue = d->broadcasts.first; queue; queue = queue->next)
-                if (all_compute(sl_ensemble_of(queue)))
+                if (sl_fair_urgent_samples(queue->waiting) && all_compute(sl_ensemble_of(queue)))
                         return true;
         return false;
 }

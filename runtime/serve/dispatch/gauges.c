@@ -59,7 +59,7 @@ static void show_segments(const struct sl_model *model)
         struct sl_queue_stats *stats = model->shown;
         uint64_t depth = 0, samples = 0, oldest_ns = 0;
 
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+        for (uint32_t i = 0; i < SL_CLASSES; i++) {
                 const struct sl_task_queue *queue = &model->scheduler.queues[i];
 
                 depth += sl_task_queue_length(queue);
@@ -78,7 +78,7 @@ void sl_gauges_let(const struct sl_let *let)
 
         if (!let->stats)
                 return;
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+        for (uint32_t i = 0; i < SL_CLASSES; i++)
                 running += let->turns.running[i];
         show(&let->stats->running, running);
 }

@@ -138,10 +138,11 @@ static void fill(struct sl_handout *handout, uint32_t samples, const struct sl_e
         SL_PROBE(job_given, handout->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taking.taken);
 }
 
-/* A job that rests takes a place and no time; who has no place left is not idle. */
+/* A job that rests, or that gives way, takes a place and no time; who has no place left is not idle. */
 static struct sl_policy_worker own_worker_shown(const struct sl_executor *worker)
 {
-        uint32_t jobs = sl_executor_computing(worker), left = worker->jobs_max - sl_executor_jobs(worker);
+        uint32_t yielding = worker->class->gives_way ? worker->n_background : 0;
+        uint32_t jobs = sl_executor_computing(worker) - yielding, left = worker->jobs_max - sl_executor_jobs(worker);
 
         return (struct sl_policy_worker){.batch_max = worker->batch_max, .jobs = jobs || left ? jobs : 1, .jobs_max = jobs + left};
 }
@@ -157,6 +158,16 @@ static struct sl_policy_worker worker_shown(const struct sl_executor *worker)
         return own_worker_shown(worker);
 }
 
+/* In the background it has one job, and none behind another one, so that there is always room for what is more urgent. */
+static struct sl_policy_worker background_worker_shown(const struct sl_executor *worker)
+{
+        struct sl_policy_worker shown = worker_shown(worker);
+
+        shown.jobs += worker->class->gives_way ? worker->n_background : 0;
+        shown.jobs_max = shown.jobs ? shown.jobs : 1;
+        return shown;
+}
+
 static void look(const struct sl_handout *handout, struct sl_look *ret_look, struct sl_policy_view *ret_view)
 {
         const struct sl_model *model = handout->model;
@@ -169,9 +180,11 @@ static void look(const struct sl_handout *handout, struct sl_look *ret_look, str
         ret_view->batching_state = &model->batching_state;
         ret_view->samples_given = model->samples_given;
         for (uint32_t i = 0; i < model->workers.n; i++) {
-                const struct sl_policy_worker shown = worker_shown(model->workers.list[i]);
+                const struct sl_executor *worker = model->workers.list[i];
+                const struct sl_policy_worker shown =
+                        handout->priority == SL_BACKGROUND ? background_worker_shown(worker) : worker_shown(worker);
 
-                sl_look_at(ret_look, &shown, &model->workers.list[i]->let->turns);
+                sl_look_at(ret_look, &shown, &worker->let->turns);
         }
 }
 
@@ -196,7 +209,7 @@ static bool is_light(const struct sl_handout *handout, const struct sl_executor 
 /* A job takes its place on the let, until its last answer. */
 void sl_handout_take_turn(struct sl_let *let, uint32_t priority, uint32_t cores)
 {
-        let->turns.running[priority] += cores;
+        sl_let_turn(let, priority, cores);
         if (let->stats)
                 sl_counter_add(&let->stats->turns, 1);
 }
@@ -208,7 +221,7 @@ void sl_handout_give(struct sl_handout *handout, struct sl_executor *executor, u
         SL_ASSERT(samples > 0 && job);
         handout->model->passed_over = 0;
         fill(handout, samples, executor, job);
-        job->is_light = executor->let && is_light(handout, executor, job, samples);
+        job->is_light = executor->let && handout->priority < SL_BACKGROUND && is_light(handout, executor, job, samples);
         sl_executor_give(executor, handout->schedule->from);
 }
 
@@ -217,6 +230,9 @@ static void give(struct sl_handout *handout, const struct sl_decision *decision)
         struct sl_executor *worker = handout->model->workers.list[decision->worker];
         uint32_t samples = decision->samples < worker->samples_max ? decision->samples : worker->samples_max;
 
+        if (handout->priority == SL_BACKGROUND && handout->model->background_samples &&
+                samples > handout->model->background_samples)
+                samples = handout->model->background_samples;
         sl_handout_give(handout, worker, samples);
         if (worker->carrier)
                 worker->carrier->filled_ns += sl_service_time_ns(&handout->model->service_time, samples);
@@ -256,7 +272,7 @@ uint32_t sl_handout_run(struct sl_handout *handout)
         }
         if (next_ns < *handout->schedule->ret_next_ns)
                 *handout->schedule->ret_next_ns = next_ns;
-        *handout->schedule->ret_full |= sl_look_lacks_workers(&shown, decisions, n);
+        *handout->schedule->ret_full |= handout->priority < SL_BACKGROUND && sl_look_lacks_workers(&shown, decisions, n);
         sl_look_end(&shown);
         return n;
 }

@@ -41,6 +41,8 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
         int32_t verdict = request->verdict;
 
         request->ensemble->broadcasts.samples_out -= samples;
+        if (request->priority == SL_BACKGROUND)
+                request->ensemble->broadcasts.background_out -= samples;
         sl_accumulator_close(d->options.accumulator, id);
         request->finished += samples;
         if (request->finished < (verdict ? request->broadcast : request->samples))
@@ -99,7 +101,7 @@ static void count_piece(struct sl_model *model, const struct sl_executor *worker
         model->samples_given -= piece->samples;
         if (worker->let && worker->let->stats)
                 sl_meter_let(worker->let->stats, prediction);
-        if (worker->histograms && prediction->lost != SL_LOST_LONG)
+        if (worker->histograms && prediction->lost != SL_LOST_LONG && prediction->lost != SL_LOST_YIELDED)
                 sl_meter_piece(worker->histograms, request, prediction);
 }
 
@@ -109,7 +111,7 @@ static void end_job(const struct sl_executor *worker, uint32_t priority)
         if (worker->carrier && !sl_carrier_answered(worker->carrier, &priority))
                 return;
         if (worker->let)
-                worker->let->turns.running[priority] -= worker->cores;
+                sl_let_turn(worker->let, priority, -worker->cores);
 }
 
 /* Of an output that says only afterwards how large it is. */
@@ -195,7 +197,7 @@ static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const st
         return return_piece(model, request, piece, piece->losses + 1, piece->reruns || computing);
 }
 
-/* The dispatcher itself has given it up: nothing has died with it, and a worker computes all of it. */
+/* The dispatcher itself has given it up, or it has given way: nothing has died with it, and a worker computes all of it. */
 static bool moves_to_worker(
         struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *given_up)
 {
@@ -210,18 +212,32 @@ static void receive_lost(struct sl_dispatcher *d, struct sl_model *model, const 
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
 
-        bool is_long = prediction->lost == SL_LOST_LONG;
+        bool is_alive = prediction->lost == SL_LOST_LONG || prediction->lost == SL_LOST_YIELDED;
 
-        if (is_long && prediction->busy_ns)
+        if (prediction->lost == SL_LOST_LONG && prediction->busy_ns)
                 sl_inline_overran(&model->gauge, prediction->busy_ns, d->options.inline_ns);
-        if (!is_long)
+        if (!is_alive)
                 sl_meter_lost(request_of(d, piece));
-        if (is_long ? moves_to_worker(d, model, job, prediction) : goes_again(d, model, job, prediction)) {
+        if (is_alive ? moves_to_worker(d, model, job, prediction) : goes_again(d, model, job, prediction)) {
                 sl_record_piece(d, request_of(d, piece), worker, prediction);
                 return;
         }
         sl_accumulator_deliver(d->options.accumulator, piece->segment, piece->samples, prediction->status);
         hear(d, worker, job, prediction);
+}
+
+/* Where others come so often that a job never ends between them, a shorter one does. */
+static void learn_background(struct sl_model *model, const struct sl_job *job, const struct sl_prediction *prediction)
+{
+        uint32_t samples = 0;
+
+        if (prediction->lost == SL_LOST_YIELDED) {
+                for (uint32_t i = 0; i < job->n_pieces; i++)
+                        samples += job->pieces[i].samples;
+                model->background_samples = (samples + 1) / 2;
+        } else if (model->background_samples && prediction->job_samples >= model->background_samples) {
+                model->background_samples = prediction->job_samples < SL_SLICE_SAMPLES_MAX / 2 ? 2 * prediction->job_samples : 0;
+        }
 }
 
 static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
@@ -230,6 +246,8 @@ static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, stru
         const struct sl_piece *piece = &job->pieces[prediction->piece];
         uint32_t priority = job->priority;
 
+        if (priority == SL_BACKGROUND)
+                learn_background(model, job, prediction);
         sl_decisions_answer(d, model, worker, prediction);
         count_piece(model, worker, request_of(d, piece), piece, prediction);
         if (prediction->lost) {

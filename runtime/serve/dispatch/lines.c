@@ -86,7 +86,9 @@ static uint32_t count_workers(const struct sl_ensemble *ensemble)
 /* Of what is accepted and not answered. Where few jobs have shown what they take: one sample after the other, by all workers. */
 static uint64_t wait_ns(const struct sl_ensemble *ensemble)
 {
-        uint64_t ahead = ensemble->rests ? 0 : sl_fair_samples(ensemble->broadcasts.waiting) + ensemble->broadcasts.samples_out;
+        const struct sl_broadcast_queue *broadcasts = &ensemble->broadcasts;
+        uint64_t out = broadcasts->samples_out - broadcasts->background_out;
+        uint64_t ahead = ensemble->rests ? 0 : sl_fair_urgent_samples(broadcasts->waiting) + out;
         uint64_t forecast_ns;
         uint32_t workers;
 

@@ -70,9 +70,11 @@ struct sl_model {
         uint32_t passed_over;   /* so many passes of the dispatcher had no time for what waits here, and kept it */
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */
         uint32_t slice_samples; /* that fit slice_ns */
+        uint32_t background_samples; /* of a job in the background: half when one has left, twice when one has ended; 0: any number
+                                      */
         uint64_t number;        /* grows with each that is added */
         bool is_busy, is_new;   /* busy.h */
-        struct sl_model *next, *next_busy, *next_waiting[SL_PRIORITIES]; /* next_waiting: of a run of the scheduler */
+        struct sl_model *next, *next_busy, *next_waiting[SL_CLASSES]; /* next_waiting: of a run of the scheduler */
 
         char name[SL_MODEL_NAME_BYTES]; /* last: no request looks at it */
 };

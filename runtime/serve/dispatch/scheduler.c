@@ -11,7 +11,7 @@
 int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 {
         *scheduler = (struct sl_scheduler){0};
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+        for (uint32_t i = 0; i < SL_CLASSES; i++) {
                 int r = sl_task_queue_init(&scheduler->queues[i], 2 * segments); /* pieces that come back are tasks of their own */
 
                 if (r < 0) {
@@ -24,7 +24,7 @@ int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 
 void sl_scheduler_deinit(struct sl_scheduler *scheduler)
 {
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+        for (uint32_t i = 0; i < SL_CLASSES; i++)
                 sl_task_queue_deinit(&scheduler->queues[i]);
 }
 
@@ -61,7 +61,7 @@ uint32_t sl_scheduler_drop(struct sl_scheduler *scheduler, bool (*ends)(void *co
 {
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+        for (uint32_t i = 0; i < SL_CLASSES; i++)
                 n += sl_task_queue_drop(&scheduler->queues[i], ends, context);
         return n;
 }
@@ -120,9 +120,9 @@ static void add_waiting(struct sl_model *model, uint32_t priority, struct sl_mod
 /* In each class, as what is busy need not wait: most of it is with workers, and requests are of one class mostly. */
 static void find_waiting(struct sl_schedule *schedule)
 {
-        struct sl_model **ends[SL_PRIORITIES];
+        struct sl_model **ends[SL_CLASSES];
 
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+        for (uint32_t i = 0; i < SL_CLASSES; i++) {
                 schedule->waiting[i] = NULL;
                 ends[i] = &schedule->waiting[i];
         }
@@ -149,7 +149,7 @@ uint32_t sl_scheduler_run(struct sl_schedule *schedule)
         *schedule->ret_next_ns = UINT64_MAX;
         *schedule->ret_full = false;
         find_waiting(schedule);
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+        for (uint32_t i = 0; i < SL_CLASSES; i++) {
                 if (!schedule->waiting[i])
                         continue;
                 jobs += run_class(schedule, i, urgent);

@@ -21,7 +21,7 @@ struct sl_wait;
 
 struct sl_scheduler {
         uint32_t classes; /* as bits: in no other class anything waits */
-        struct sl_task_queue queues[SL_PRIORITIES];
+        struct sl_task_queue queues[SL_CLASSES];
 };
 
 /* @segments: how many the accumulator can have open. Return: 0, -ENOMEM. */
@@ -67,7 +67,7 @@ struct sl_schedule {
         uint64_t *ret_next_ns;             /* the earliest time at which a policy wants to be asked again; UINT64_MAX: none does */
         bool *ret_full;                    /* something waits while all workers that could take it have jobs */
 
-        struct sl_model *waiting[SL_PRIORITIES]; /* the run's own: who has something in the class, through `next_waiting` */
+        struct sl_model *waiting[SL_CLASSES]; /* the run's own: who has something in the class, through `next_waiting` */
 };
 
 /*

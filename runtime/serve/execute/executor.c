@@ -77,6 +77,7 @@ void sl_executor_give(struct sl_executor *executor, struct sl_wait *from)
         given->unanswered = given->job->n_pieces;
         memset(given->answered, 0, sizeof(given->answered));
         executor->n_given++;
+        executor->n_background += given->job->priority == SL_BACKGROUND;
         executor->class->give(executor, slot, from);
 }
 
@@ -107,6 +108,7 @@ bool sl_executor_answered(struct sl_executor *executor, uint32_t slot, uint32_t 
         if (--given->unanswered)
                 return false;
         executor->n_given--;
+        executor->n_background -= given->job->priority == SL_BACKGROUND;
         if (slot == executor->oldest)
                 move_oldest(executor);
         return true;

@@ -38,6 +38,7 @@ struct sl_worker_stats;
 struct sl_executor_class {
         const char *name;   /* "thread", "inline", "process" */
         bool is_immediate;  /* give() returns when the job is computed: its time is the giver's */
+        bool gives_way;     /* a job in the background ends early, as SL_LOST_YIELDED, when another one is given */
         bool names_the_job; /* its answers say of which job they are, and come in any order of jobs */
 
         /* The job is that of the slot. @from: the giver's own wait, or NULL. */
@@ -80,6 +81,7 @@ struct sl_executor {
         bool ended;       /* its class's poll() found that it has died: it answers what it has, and is given no more */
         uint32_t resting; /* jobs that are computed and wait for what other members make, as it says: of n_given, or stale */
         struct sl_worker_condition condition; /* INACTIVE: nothing is learned of it (dispatch/conditions.h) */
+        uint32_t n_background;                /* of n_given, those of class SL_BACKGROUND */
         uint32_t n_given, oldest;             /* slots [oldest, oldest + n_given), where jobs end in order */
         struct sl_given_job {
                 struct sl_job *job;

@@ -199,6 +199,7 @@ void sl_inline_executor_begin(struct sl_executor *executor, struct sl_own_time *
         ret_run->context = self;
         ret_run->stats = executor->stats;
         ret_run->own = own;
+        ret_run->way = NULL;
 }
 
 uint64_t sl_inline_executor_bound_ns(struct sl_executor *executor)

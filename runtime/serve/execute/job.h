@@ -97,8 +97,9 @@ static inline struct sl_made_output *sl_job_made(const struct sl_job *job, uint3
         return sl_job_given(job) + job->n_inputs + (size_t)piece * job->n_outputs;
 }
 
-/* Not begun; begun; given up by the dispatcher, since it takes longer than the dispatcher may be away. */
-enum { SL_LOST_WAITING = 1, SL_LOST_COMPUTING, SL_LOST_LONG };
+/* Not begun; begun; given up by the dispatcher, since it takes longer than the dispatcher may be away; given up in the background,
+ * for a job of those who wait. */
+enum { SL_LOST_WAITING = 1, SL_LOST_COMPUTING, SL_LOST_LONG, SL_LOST_YIELDED };
 
 /*
  * The answer to one piece: {segment, model, prediction} of the ensemble paper, section II.C.2. The prediction itself lies in its

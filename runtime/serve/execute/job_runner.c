@@ -354,6 +354,7 @@ static void watch_stop(const struct sl_job_run *run, const uint32_t *pieces, uin
         if (n == 1)
                 stop = stop_of(run, pieces[0]);
         stop.own = run->own;
+        stop.way = run->way;
         sl_instance_watch(run->runner->instance, &stop);
 }
 
@@ -436,6 +437,19 @@ static uint32_t answer_parts(const struct sl_job_run *run, const uint32_t *piece
 
 static uint64_t run_pieces(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns);
 
+/* Between two steps. */
+static void answer_left(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, uint64_t ns)
+{
+        answer_pieces(run, pieces, n,
+                &(struct sl_prediction){.status = -ETIME, .lost = run->way ? SL_LOST_YIELDED : SL_LOST_LONG, .busy_ns = ns});
+}
+
+/* So far. */
+static uint64_t paused_ns(const struct sl_job_run *run)
+{
+        return run->way ? run->way->paused_ns : 0;
+}
+
 static uint64_t run_each(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
 {
         for (uint32_t i = 0; i < n; i++)
@@ -451,14 +465,14 @@ static uint64_t run_alike(const struct sl_job_run *run, const uint32_t *pieces, 
         int status;
 
         watch_stop(run, pieces, n);
+        uint64_t before_ns = paused_ns(run);
         SL_PROBE(batch_started, run->job->pieces[pieces[0]].segment, n, count_samples(run->job, pieces, n));
         status = run_parts(run, pieces, n, &error);
-        uint64_t ended_ns = sl_clock_ns();
-        SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, ended_ns - begun_ns);
+        uint64_t ended_ns = sl_clock_ns(), busy_ns = ended_ns - begun_ns - (paused_ns(run) - before_ns);
+        SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, busy_ns);
 
         if (status == -EAGAIN) {
-                answer_pieces(run, pieces, n,
-                        &(struct sl_prediction){.status = -ETIME, .lost = SL_LOST_LONG, .busy_ns = ended_ns - begun_ns});
+                answer_left(run, pieces, n, busy_ns);
                 return ended_ns;
         }
         if (status < 0)
@@ -468,8 +482,8 @@ static uint64_t run_alike(const struct sl_job_run *run, const uint32_t *pieces, 
                         .batches = 1,
                         .started_ns = begun_ns,
                         .staged_ns = ended_ns,
-                        .busy_ns = ended_ns - begun_ns,
-                        .computing_ns = ended_ns - begun_ns,
+                        .busy_ns = busy_ns,
+                        .computing_ns = busy_ns,
                         .job_samples = count_samples(run->job, pieces, n),
                 },
                 left);
@@ -486,15 +500,15 @@ static uint64_t run_pieces(const struct sl_job_run *run, const uint32_t *pieces,
                 return run_alike(run, pieces, n, begun_ns);
         sl_batcher_begin(run->runner->batcher, run->job, pieces, n);
         watch_stop(run, pieces, n);
-        uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns;
+        uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns, before_ns = paused_ns(run);
         SL_PROBE(batch_started, run->job->pieces[pieces[0]].segment, n, samples);
         int status = predict(run, pieces[0], &batches, &error);
-        uint64_t ended_ns = sl_clock_ns();
-        SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, ended_ns - started_ns);
+        uint64_t ended_ns = sl_clock_ns(), computing_ns = ended_ns - started_ns - (paused_ns(run) - before_ns);
+        uint64_t busy_ns = started_ns - begun_ns + computing_ns;
+        SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, computing_ns);
 
         if (status == -EAGAIN) {
-                answer_pieces(run, pieces, n,
-                        &(struct sl_prediction){.status = -ETIME, .lost = SL_LOST_LONG, .busy_ns = ended_ns - begun_ns});
+                answer_left(run, pieces, n, busy_ns);
                 return ended_ns;
         }
         if (status < 0 && n > 1)
@@ -507,8 +521,8 @@ static uint64_t run_pieces(const struct sl_job_run *run, const uint32_t *pieces,
                         .batches = batches,
                         .started_ns = started_ns,
                         .staged_ns = ended_ns,
-                        .busy_ns = ended_ns - begun_ns,
-                        .computing_ns = ended_ns - started_ns,
+                        .busy_ns = busy_ns,
+                        .computing_ns = computing_ns,
                         .job_samples = samples,
                 });
         return ended_ns;

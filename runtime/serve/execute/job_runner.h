@@ -101,6 +101,7 @@ struct sl_job_run {
         void *context;
         struct sl_worker_stats *stats; /* of whoever has the job: counts what is lent */
         struct sl_own_time *own;       /* behind which all that has not ended is answered as SL_LOST_LONG; NULL: nothing is */
+        struct sl_way *way;            /* asked between steps; who leaves has all answered as SL_LOST_YIELDED; NULL: it goes on */
         uint32_t n, samples;           /* pieces that are worth computing, and what they have */
         uint32_t pieces[SL_JOB_PIECES_MAX];
 };

@@ -13,6 +13,7 @@
 #include "turns.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,4 +32,16 @@ struct sl_let {
         struct sl_ready_queue ready; /* light jobs of its workers, for whichever of their threads is awake */
 
         struct sl_turns turns; /* the dispatcher's, but for what does not change */
+
+        /* Workers look at it between two steps of a job in the background: as long as it says so they pause. Relaxed on both sides,
+         * as nothing is handed over by it. */
+        _Atomic bool is_wanted;
 };
+
+/* Dispatcher: a job of the class takes so many cores of the let, or (below 0) gives them back. */
+static inline void sl_let_turn(struct sl_let *let, uint32_t priority, uint32_t cores)
+{
+        let->turns.running[priority] += cores;
+        if (__builtin_expect(let->turns.running[SL_BACKGROUND] != 0, 0))
+                atomic_store_explicit(&let->is_wanted, sl_turns_are_wanted(&let->turns), memory_order_relaxed);
+}

@@ -99,6 +99,7 @@ static void begin_lanes(struct launched *launched, uint64_t lanes, struct launch
                 run->context = &ret_lanes[number];
                 run->stats = executor->stats;
                 run->own = NULL;
+                run->way = NULL;
         }
 }
 

@@ -169,8 +169,11 @@ static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *fr
         sl_warm_up_call(&t->called);
         if (sl_mailbox_put(t->inbox, &slot) < 0)
                 SL_ASSERT(!"the inbox has room for each slot");
-        if (!sl_claim_give(&t->claim))
+        if (!sl_claim_give(&t->claim)) {
+                if (executor->n_background)
+                        sl_thread_recall(t);
                 return;
+        }
         if (!is_light || !sl_ready_put(ready, t))
                 sl_thread_tell(t, from);
         else if (sl_ready_awake(ready) < (int32_t)t->options.let->turns.at_once) /* A1 */
@@ -223,7 +226,7 @@ static void stop(struct sl_executor *executor)
 }
 
 static const struct sl_executor_class class = {
-        .name = "thread", .give = give, .poll = poll, .waiting = waiting, .leave = leave, .stop = stop};
+        .name = "thread", .gives_way = true, .give = give, .poll = poll, .waiting = waiting, .leave = leave, .stop = stop};
 
 /* Slots; an answer to each piece. */
 static int make_boxes(struct thread_executor *t)

@@ -99,7 +99,8 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         const struct run *run = context;
         uint32_t segment = job->pieces[prediction->piece].segment;
 
-        sl_sender_deliver(run->executor->options.accumulator, job, run->executor->options.stats, prediction);
+        if (!prediction->lost)
+                sl_sender_deliver(run->executor->options.accumulator, job, run->executor->options.stats, prediction);
         run->thread->ends |= prediction->combined_ns || prediction->status < 0;
         if (sl_mailbox_put(run->executor->outbox, prediction) < 0)
                 SL_ASSERT(!"the outbox has room for an answer to each piece");
@@ -126,7 +127,10 @@ static void run_job(struct run *run, uint32_t slot)
                 settle_debt(t);
         }
         t->ends = false;
-        sl_job_runner_run(run->executor->prepared.runner, job, sl_clock_ns(), answer, run);
+        if (job->priority == SL_BACKGROUND)
+                sl_thread_run_in_background(t, run->executor, job, answer, run);
+        else
+                sl_job_runner_run(run->executor->prepared.runner, job, sl_clock_ns(), answer, run);
         t->owes = is_light && !t->ends;
         if (!t->owes)
                 sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);

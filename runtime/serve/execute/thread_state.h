@@ -11,6 +11,7 @@
 #include "bell.h"
 #include "claim.h"
 #include "executor.h"
+#include "job_runner.h"
 #include "prepared.h"
 #include "thread_executor.h"
 
@@ -46,6 +47,13 @@ struct thread_executor {
 
 /* What a thread does once its executor is ready, until it quits. */
 void sl_thread_loop(struct thread_executor *thread);
+
+/* It may pause with a job in the background, and has been given another one (thread_background.c). The dispatcher. */
+void sl_thread_recall(struct thread_executor *thread);
+
+/* In @thread, which has the claim on @executor. The rest: as sl_job_runner_run(). */
+void sl_thread_run_in_background(
+        struct thread_executor *thread, struct thread_executor *executor, struct sl_job *job, sl_answer_fn *answer, void *context);
 
 /* Wakes it, if it sleeps, and counts it then as one that is awake for light jobs. Any thread; @from is its own wait, or NULL. */
 void sl_thread_ring(struct thread_executor *thread, struct sl_wait *from);

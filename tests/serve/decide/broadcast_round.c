@@ -237,3 +237,29 @@ Test(broadcast_round, the_ring_holds_those_in_which_something_waits_at_their_pla
         cr_expect_null(ring.first);
         free_ring(sides, 3);
 }
+
+/* What nobody waits for may fill its window, and takes none of the others'. */
+Test(broadcast_round, the_background_fills_its_window_and_not_that_of_others)
+{
+        struct side side;
+        struct sl_fair_item online = {.client = 1, .priority = 0, .samples = SEGMENT};
+        struct sl_broadcast_ring ring;
+        struct sl_broadcast_round round;
+
+        make_ring(&ring, &side, 1, 4 * SEGMENT);
+        sl_broadcast_queue_remove(&side.queue, &side.items[0]);
+        side.items[0] = (struct sl_fair_item){.priority = SL_BACKGROUND, .samples = 4 * SEGMENT};
+        sl_broadcast_queue_push(&side.queue, &side.items[0]);
+        sl_broadcast_round_begin(&round, &ring);
+        EXPECT_TAKEN(&round, &side, SEGMENT);
+        EXPECT_TAKEN(&round, &side, SEGMENT);
+        EXPECT_OVER(&round);
+        cr_expect_eq(sl_fair_urgent_samples(side.queue.waiting), 0);
+        sl_broadcast_queue_push(&side.queue, &online);
+        cr_expect_eq(sl_fair_urgent_samples(side.queue.waiting), SEGMENT);
+        sl_broadcast_round_begin(&round, &ring);
+        EXPECT_TAKEN(&round, &side, SEGMENT);
+        EXPECT_OVER(&round);
+        cr_expect_eq(side.queue.background_out, 2 * SEGMENT);
+        free_ring(&side, 1);
+}

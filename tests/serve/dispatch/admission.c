@@ -50,7 +50,7 @@ Test(admission, takes_a_request_that_fits)
         X(entry.flags = 2, EINVAL, FIELDS)                                                                                         \
         X(entry.reserved2 = 1, EINVAL, FIELDS)                                                                                     \
         X(entry.session = 1, ENOTSUP, SESSION)                                                                                     \
-        X(entry.priority = SL_PRIORITIES, EINVAL, FIELDS)                                                                          \
+        X(entry.priority = SL_CLASSES, EINVAL, FIELDS)                                                                             \
         X(entry.n_inputs = 2, EINVAL, COUNTS)                                                                                      \
         X(entry.n_outputs = 0, EINVAL, COUNTS)                                                                                     \
         X(entry.samples = 0, EINVAL, DIMENSION)                                                                                    \

@@ -78,7 +78,7 @@ void crew_end_job(struct crew *crew)
 
         for (uint32_t piece = 0; piece < n; piece++)
                 cr_assert_eq(sl_executor_answered(worker, worker->oldest, piece), piece == n - 1);
-        crew->let->turns.running[priority]--;
+        sl_let_turn(crew->let, priority, -worker->cores);
 }
 
 void crew_push(struct crew *crew, uint32_t id, uint32_t samples, uint32_t priority, bool is_inline)

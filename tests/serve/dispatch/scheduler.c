@@ -305,6 +305,90 @@ Test(scheduler, a_model_without_workers_has_none_that_are_full)
         crew_deinit(&crew);
 }
 
+/* ---- in the background ---- */
+
+static void expect_next_job(struct crew *crew, uint32_t worker, uint32_t priority)
+{
+        const struct sl_job *job = crew_next_job(crew, worker);
+
+        cr_assert_not_null(job, "worker %u has got nothing", worker);
+        cr_expect_eq(job->priority, priority);
+}
+
+Test(scheduler, what_is_in_the_background_goes_behind_all_classes_and_counts_as_nothing)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        crew_wait_with_priority(&crew, 0, 8, SL_BACKGROUND);
+        crew_wait_with_priority(&crew, 1, 8, SL_PRIORITIES - 1);
+        crew_give_all(&crew);
+        expect_next_job(&crew, 0, SL_PRIORITIES - 1);
+        cr_expect_null(crew_next_job(&crew, 0));
+        expect_full(&crew, false, "nobody waits for what is left");
+        crew_end_job(&crew);
+        crew_give_all(&crew);
+        expect_next_job(&crew, 0, SL_BACKGROUND);
+        crew_deinit(&crew);
+}
+
+Test(scheduler, a_worker_that_gives_way_is_idle_for_who_waits_and_has_one_job_in_the_background)
+{
+        struct sl_executor_class yielding;
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        yielding = *crew.list[0]->class;
+        yielding.gives_way = true;
+        crew.list[0]->class = &yielding;
+        crew_wait_with_priority(&crew, 0, 8, SL_BACKGROUND);
+        crew_wait_with_priority(&crew, 1, 8, SL_BACKGROUND);
+        crew_give_all(&crew);
+        expect_next_job(&crew, 0, SL_BACKGROUND);
+        cr_expect_null(crew_next_job(&crew, 0), "a place is left for who waits");
+        crew_wait(&crew, 2, 8);
+        crew_give_all(&crew);
+        expect_next_job(&crew, 0, 0);
+        crew_deinit(&crew);
+}
+
+static uint32_t open_segment(struct crew *crew, uint16_t tag, uint32_t samples)
+{
+        int id = sl_accumulator_open(crew->f->accumulator, &fixture_request(crew->f, tag, samples)->work, 0, samples);
+
+        cr_assert_geq(id, 0);
+        return (uint32_t)id;
+}
+
+Test(scheduler, what_is_in_the_background_has_the_let_s_cores_once_and_leaves_one_beside_others)
+{
+        struct crew online, offline;
+
+        crew_init(&online, 1);
+        crew_init(&offline, 2);
+        crew_share_let(&offline, &online);
+        online.model->next_busy = offline.model;
+        online.let->turns.at_once = 3;
+        crew_wait(&online, 0, 8);
+        for (uint16_t i = 1; i < 4; i++)
+                crew_push(&offline, open_segment(&online, i, 8), 8, SL_BACKGROUND, false);
+        crew_give_all(&online);
+        expect_next_job(&online, 0, 0);
+        expect_next_job(&offline, 0, SL_BACKGROUND);
+        cr_expect_null(crew_next_job(&offline, 1), "the other core is for who comes next");
+        cr_expect(!atomic_load(&online.let->is_wanted));
+        crew_end_job(&online);
+        crew_give_all(&online);
+        expect_next_job(&offline, 1, SL_BACKGROUND);
+        crew_wait(&online, 4, 8);
+        crew_give_all(&online);
+        expect_next_job(&online, 0, 0);
+        cr_expect(atomic_load(&online.let->is_wanted), "no core is left");
+        online.model->next_busy = NULL;
+        crew_deinit(&offline);
+        crew_deinit(&online);
+}
+
 /* ---- a recorded log ---- */
 
 #define LOG_STEPS 400u

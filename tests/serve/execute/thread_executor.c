@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -442,5 +443,79 @@ Test(thread, wherever_it_has_started_it_runs_on_the_cores_of_its_let, .timeout =
         cpu_set_t cores = cores_of_thread();
         cr_expect(CPU_EQUAL(&cores, &first));
         sl_executor_free(executor);
+        stand_free(s);
+}
+
+/* ---- in the background ---- */
+
+/* A let that is wanted holds a job in the background before its first step, however slow the machine is. */
+static struct sl_executor *hold_in_background(struct stand *s)
+{
+        struct sl_executor *thread = stand_thread(s, 8);
+        int segment = sl_accumulator_open(s->accumulator, &s->work, 0, 8);
+        struct sl_job *job;
+
+        cr_assert_eq(stand_wait(s, thread), SL_EXECUTOR_READY);
+        atomic_store(&s->let.is_wanted, true);
+        job = sl_executor_job(thread);
+        sl_accumulator_add_piece(s->accumulator, job, (uint32_t)segment, 0, 0, 8);
+        job->priority = SL_BACKGROUND;
+        sl_executor_give(thread, NULL);
+        return thread;
+}
+
+Test(thread, what_is_in_the_background_pauses_while_its_let_is_wanted_and_then_goes_on, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *thread = hold_in_background(s);
+        struct sl_prediction answer;
+        float expected[8 * STAND_CLASSES];
+
+        usleep(5000); /* which lets it come as far as it can */
+        cr_expect(!sl_executor_waiting(thread), "it has computed");
+        atomic_store(&s->let.is_wanted, false);
+        cr_assert(stand_poll(s, thread, &answer));
+        cr_expect_eq(answer.status, 0);
+        cr_expect_eq(answer.lost, 0);
+        memcpy(expected, s->outputs, sizeof(expected));
+        give(s, thread, 0, 8, false);
+        expect_answer(s, thread);
+        cr_expect_arr_eq(s->outputs, expected, sizeof(expected), "as if it had not paused");
+        sl_executor_free(thread);
+        stand_free(s);
+}
+
+/* Whether it has begun, pauses, or was not looked at yet. */
+Test(thread, what_is_in_the_background_leaves_for_another_job_and_begins_anew, .timeout = 60)
+{
+        struct stand *s = stand_new();
+
+        for (uint32_t i = 0; i < 20; i++) {
+                struct sl_executor *thread = hold_in_background(s);
+                struct sl_prediction answer;
+
+                usleep(i * 100);
+                give(s, thread, 8, 8, false);
+                cr_assert(stand_poll(s, thread, &answer), "it does not leave");
+                cr_expect_eq(answer.lost, SL_LOST_YIELDED);
+                cr_expect_eq(thread->n_background, 0);
+                expect_answer(s, thread);
+                sl_executor_free(thread);
+                atomic_store(&s->let.is_wanted, false);
+        }
+        stand_free(s);
+}
+
+Test(thread, what_is_in_the_background_and_given_up_ends_though_it_pauses, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *thread = hold_in_background(s);
+        struct sl_prediction answer;
+
+        usleep(2000);
+        sl_accumulator_give_up(s->accumulator, &s->work, -ECANCELED);
+        cr_assert(stand_poll(s, thread, &answer), "it pauses for ever");
+        cr_expect_lt(answer.status, 0);
+        sl_executor_free(thread);
         stand_free(s);
 }
