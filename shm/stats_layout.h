@@ -153,7 +153,8 @@ enum sl_stage {
         X(turns, "jobs that were given to workers on it")                                                                          \
         X(samples, "samples in those that are done")                                                                               \
         X(busy_ns, "time of its workers from batch to prediction")                                                                 \
-        X(running, "jobs given and not answered now")
+        X(running, "jobs given and not answered now")                                                                              \
+        X(background_ns, "of busy_ns, that of jobs in the background")
 
 /* Writer: the thread that runs its jobs, one at a time; of an executor "process" or "inline" the dispatcher. */
 #define SL_WORKER_COUNTERS(X)                                                                                                      \

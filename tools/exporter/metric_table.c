@@ -199,6 +199,8 @@ const struct metric metric_table[] = {
                 FIELD(struct sl_let_stats, samples)},
         {ROW(LET, COUNTER, SECONDS, "let_busy_seconds", "Time of its workers from batch to prediction."),
                 FIELD(struct sl_let_stats, busy_ns)},
+        {ROW(LET, COUNTER, SECONDS, "let_background_seconds", "Of that, time of jobs in the background."),
+                FIELD(struct sl_let_stats, background_ns)},
         {ROW(LET, GAUGE, ONE, "let_running_jobs", "Jobs given and not answered."),
                 FIELD(struct sl_let_stats, running)},
         {ROW(LET, GAUGE, ONE, "let_cores", "How many cores they are."),

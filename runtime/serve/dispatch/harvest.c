@@ -100,7 +100,7 @@ static void count_piece(struct sl_model *model, const struct sl_executor *worker
 {
         model->samples_given -= piece->samples;
         if (worker->let && worker->let->stats)
-                sl_meter_let(worker->let->stats, prediction);
+                sl_meter_let(worker->let->stats, prediction, request->priority);
         if (worker->histograms && prediction->lost != SL_LOST_LONG && prediction->lost != SL_LOST_YIELDED)
                 sl_meter_piece(worker->histograms, request, prediction);
 }

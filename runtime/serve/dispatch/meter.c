@@ -100,12 +100,14 @@ void sl_meter_piece(struct sl_histogram_set *set, const struct sl_request *reque
         record_piece(set, SL_STAGE_COMBINING, prediction->staged_ns, prediction->combined_ns);
 }
 
-void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction)
+void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction, uint32_t priority)
 {
         if (!prediction->busy_ns)
                 return;
         sl_counter_add(&let->busy_ns, prediction->busy_ns);
         sl_counter_add(&let->samples, prediction->job_samples);
+        if (priority == SL_BACKGROUND)
+                sl_counter_add(&let->background_ns, prediction->busy_ns);
 }
 
 void sl_meter_lost(const struct sl_request *request)
@@ -168,6 +170,8 @@ void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_n
                 sl_counter_add(&channel->stats->failed, 1);
                 return;
         }
+        if (request->priority == SL_BACKGROUND) /* latencies are those of who waits */
+                return;
         record(counting, SL_STAGE_TOTAL, request->taken_ns, now_ns);
         record(counting, SL_STAGE_QUEUED, request->taken_ns, request->assigned_ns);
         record(counting, SL_STAGE_BATCHED, request->assigned_ns, request->started_ns);

@@ -39,7 +39,7 @@ void sl_meter_prediction(const struct sl_request *request, const struct sl_predi
 
 /* The same for the worker that made it, and for the let on which that was. */
 void sl_meter_piece(struct sl_histogram_set *histograms, const struct sl_request *request, const struct sl_prediction *prediction);
-void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction);
+void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction, uint32_t priority);
 
 /* Members were not asked for so many predictions; were asked, and are not in the result. */
 void sl_meter_skipped(const struct sl_request *request, uint64_t predictions);
