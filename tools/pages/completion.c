@@ -105,6 +105,8 @@ static void bash_words(FILE *out, const struct command_description *command)
         print_options(out, command);
         if (strcmp(command->name, "cache") == 0)
                 fputs(" list clear", out);
+        if (strcmp(command->name, "offline") == 0)
+                fputs(" submit list pause resume cancel", out);
         if (strcmp(command->name, "bench") == 0)
                 print_benchmarks(out);
         if (strcmp(command->name, "help") == 0)
@@ -217,6 +219,8 @@ static void zsh_arguments(FILE *out, const struct command_description *command)
         fputs("            '--help[describe the command]'", out);
         if (strcmp(command->name, "cache") == 0)
                 fputs(" ':action:(list clear)'", out);
+        else if (strcmp(command->name, "offline") == 0)
+                fputs(" ':action:(submit list pause resume cancel)' '*:file:_files'", out);
         else if (strcmp(command->name, "help") == 0)
                 fputs(" ':command:($commands)'", out);
         else if (strcmp(command->name, "bench") == 0) {

@@ -55,6 +55,8 @@ enum status {
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
         X("register", command_register, "[OPTIONS] MODEL.onnx... --task NAME --validation DATA",                                   \
                 "make variants of models, measure their accuracy and time, and write them as a task to be served")                 \
+        X("offline", command_offline, "[OPTIONS] submit MODEL INPUT OUTPUT.npy | list | pause|resume|cancel JOB",                  \
+                "run files of samples through a model beside requests, in the idle time of a runtime")                             \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "run a benchmark; `starling bench` lists them")                           \
         X("profile", command_profile, "[OPTIONS] MODEL.onnx|FOLDER... | list|show|export|import|diff [ARGUMENTS]",                 \
                 "time every node of a model, or what its workers cost, alone and beside others")                                   \

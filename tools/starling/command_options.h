@@ -210,6 +210,20 @@
         X(STORE, "store", 0, "FILE",                                                                                               \
                 "keep profiles in FILE (default: $XDG_DATA_HOME/starling/profiles.db, else below ~/.local/share)")
 
+#define OFFLINE_OPTIONS(X)                                                                                                         \
+        X(NAME, "name", 0, "NAME", "ask the runtime NAME, or the one whose socket is the path NAME (default: starling)")           \
+        X(TASK, "task", 0, NULL, "take MODEL for the name of a task, and its most accurate variant unless --needs is given")       \
+        X(NEEDS, "needs", 0, "NEEDS",                                                                                              \
+                "take MODEL for the name of a task, and what each range of samples needs: "                                        \
+                "accuracy=0.98,least=0.9,latency_ms=5,cost=3,closest, or some of these (default: none)")                           \
+        X(RULE, "rule", 0, "starling|infaas|none",                                                                                 \
+                "run the job as long as the p99 of requests stays within 1.05 x; or while cores are used to 40 % at most and "     \
+                "requests are "                                                                                                    \
+                "no slower than before; or always, behind them (default: starling)")                                               \
+        X(REPLACE, "replace", 0, NULL, "write over an OUTPUT.npy that exists, when the job is done")                               \
+        X(WAIT, "wait", 0, NULL, "run the job in this process, and end with it")                                                   \
+        X(JSON, "json", 0, NULL, "list an array of objects instead of text")
+
 #define PROFILE_OPTIONS(X)                                                                                                         \
         X(NODES, "nodes", 0, NULL, "print every step, the slowest first, instead of sums by operator")                             \
         X(BATCH, "batch", 0, "N", "run batches of N samples (default: 1)")                                                         \

@@ -34,6 +34,7 @@ OPTIONS(fuse, FUSE_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
 OPTIONS(quantize, QUANTIZE_OPTIONS)
 OPTIONS(register, REGISTER_OPTIONS)
+OPTIONS(offline, OFFLINE_OPTIONS)
 OPTIONS(bench, NO_OPTIONS)
 OPTIONS(doctor, DOCTOR_OPTIONS)
 OPTIONS(profile, PROFILE_OPTIONS)
@@ -329,6 +330,24 @@ static const char command_register_text[] =
         "\n"
         "    starling register mlp.onnx lenet.onnx --task digits --validation images.f32 --labels labels.u8 --into models\n"
         "    starling serve models &";
+
+static const char command_offline_text[] =
+        "`submit` has the runtime compute all samples of INPUT, a .npy file or a folder of them, and prints the number of the job. "
+        "OUTPUT.npy appears when all of it is there. A process of the user's own reads and writes the files; no runtime opens "
+        "them. "
+        "It runs on when the command has ended, or with --wait until then. Its requests are behind all priorities, and pause for "
+        "others between two steps of a network.\n"
+        "\n"
+        "`list` shows all jobs: state, samples that are done, samples a second. `pause` ends a job's process and keeps what is "
+        "done, "
+        "`resume` goes on from there, also when the process or the host's session has died. `cancel` removes the job and what it "
+        "has "
+        "written; of one that is done the output stays. While its runtime is not there a job waits for it.\n"
+        "\n"
+        "Axis 0 of a file counts its samples. In a folder, files are read in the order of their names; one with an axis less is "
+        "one "
+        "sample. The model has one input and one output. Jobs are kept in $XDG_STATE_HOME/starling/offline, else below "
+        "~/.local/state.";
 
 static const char command_bench_text[] = "Runs one of the benchmarks. `starling bench BENCHMARK --help` describes it, and so does "
                                          "a page of its own, such as starling-bench-load(1).";
