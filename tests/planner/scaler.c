@@ -345,6 +345,27 @@ Test(starling, leaves_room_for_a_bursty_load)
         expect_running(&r, 4, 0);
 }
 
+/* Who finds no room in time does not come: the load that is seen is what they do. */
+Test(starling, what_is_overloaded_wants_more_than_it_does_whatever_its_load)
+{
+        struct rig r = rig(2, 0);
+
+        cr_expect_eq(look(&r, SL_SCALER_starling, 15, 1), SL_SCALE_STEADY);
+        r.need.is_overloaded = true;
+        cr_expect_eq(look(&r, SL_SCALER_starling, 15, 1), SL_SCALE_GROWS);
+        expect_running(&r, 3, 0);
+        r.need.is_overloaded = false;
+        r.kinds[0].rate = 20; /* it has been learned to do more; nothing goes as yet */
+        cr_expect_eq(look(&r, SL_SCALER_starling, 15, 1), SL_SCALE_STEADY);
+        expect_running(&r, 3, 0);
+        r.kinds[0].rate = 10;
+        r.kinds[0].most = 3;
+        r.kinds[1].most = 0;
+        r.need.is_overloaded = true;
+        cr_expect_eq(look(&r, SL_SCALER_starling, 15, 1), SL_SCALE_LACKS);
+        expect_running(&r, 3, 0);
+}
+
 Test(starling, a_need_without_a_load_has_nothing_in_the_end)
 {
         struct rig r = rig(3, 2);

@@ -48,6 +48,7 @@ struct sl_scale_need {
         double load;                /* requests a second, now */
         double trend, burst;        /* arrival_rate.h; 0: not known. The oracle and `infaas` look at the load alone */
         double latency_s, accuracy; /* at most, at least; 0: any */
+        bool is_overloaded; /* all that runs is busy without a break while more waits; the oracle and `infaas` do not look */
         uint32_t first, n;          /* its kinds, at most SL_SCALE_KINDS_MAX: those of the first need, then the second's ... */
 };
 

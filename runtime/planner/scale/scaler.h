@@ -8,11 +8,13 @@
  * there are to go. A need whose load cannot be met so gets what there is, and is said to lack.
  *
  * The rule of `starling`, of each need:
- *   1. Required is the forecast for when what is loaded now would serve, and at least slack x load (arrival_rate.h).
+ *   1. Required is the forecast for when what is loaded now would serve, and at least slack x load (arrival_rate.h). Where all that
+ *      runs is overloaded it is at least 1.05 x what that does: who finds no room in time does not come, and is no load.
  *   2. Where what runs does not reach that: the cheapest change that does, by the programme's objective. Needs that lack most
  * first.
  *   3. Where it does: the cheapest change that reaches the highest that was required while the slowest of what runs would have
- *      loaded, if it earns anything. So nothing goes that might be loaded again soon.
+ *      loaded, if it earns anything. So nothing goes that might be loaded again soon, nor while that time has not passed since it
+ * was overloaded.
  *   4. What suits no longer goes with the next change of its need.
  *   Each need by itself, those with something to spare first; what they free others may have, but for what both sides hold.
  *
@@ -60,6 +62,7 @@ struct sl_scaler_need {
         double required; /* at this look */
         double held[2];  /* the most that was required in this span and in the one before */
         double span_s;   /* so long has this span been */
+        double kept_s;   /* so long nothing goes yet, as it has been overloaded */
         enum sl_scale_verdict verdict;
         bool waits; /* for its turn in this look */
 };

@@ -9,6 +9,8 @@
 #define SPAN_LEAST_S 1.0 /* what was required is remembered at least so long */
 #define WORTH        1e-9
 
+#define OVERLOADED_SLACK 1.05 /* of what runs, where that does not do */
+
 static const struct sl_scale_kind *kinds_of(const struct sl_scale_room *room, const struct sl_scale_need *need)
 {
         return &room->problem->kinds[need->first];
@@ -177,9 +179,16 @@ static uint32_t shortest(const struct sl_scale_room *room, const struct sl_scale
 static void look_at_need(
         const struct sl_scale_room *room, const struct sl_scale_need *need, double since_s, struct sl_scaler_need *memory)
 {
+        double capacity = sl_scale_capacity(room->problem, need, NULL);
+
         memory->required = required_in(room, need, least_load_s(room, need));
+        memory->kept_s = fmax(0, memory->kept_s - since_s);
+        if (need->is_overloaded) {
+                memory->required = fmax(memory->required, OVERLOADED_SLACK * capacity);
+                memory->kept_s = span_of(room, need);
+        }
         hold(memory, since_s, span_of(room, need));
-        memory->waits = sl_scale_capacity(room->problem, need, NULL) < memory->required;
+        memory->waits = capacity < memory->required;
 }
 
 uint32_t sl_starling_scale(struct sl_scale_room *room, double since_s, struct sl_scaler_memory *memory)
@@ -193,7 +202,8 @@ uint32_t sl_starling_scale(struct sl_scale_room *room, double since_s, struct sl
                 look_at_need(room, &problem->needs[i], since_s, its);
                 growing += its->waits;
                 if (!its->waits)
-                        its->verdict = shrink(room, &problem->needs[i], fmax(its->held[0], its->held[1]));
+                        its->verdict = its->kept_s > 0 ? SL_SCALE_STEADY
+                                                       : shrink(room, &problem->needs[i], fmax(its->held[0], its->held[1]));
         }
         for (uint32_t turn = 0; turn < growing; turn++) {
                 uint32_t i = shortest(room, memory);

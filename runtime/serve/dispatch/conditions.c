@@ -16,6 +16,7 @@ static void note(struct sl_dispatcher *d, struct sl_executor *worker, uint32_t c
 {
         struct sl_worker_stats *stats = worker->stats;
 
+        d->is_overloaded |= (changes & 1u << SL_CONDITION_CHANGE_PEAK) != 0;
         d->is_slowed |= worker->condition.condition == SL_CONDITION_INTERFERED && changes;
         if (!stats)
                 return;
@@ -121,6 +122,10 @@ void sl_conditions_look(struct sl_dispatcher *d, bool sleeps)
                         rest(d, model, now_ns + (sleeps ? SL_CONDITION_LATELY_NS : 0));
         if (now_ns - d->drift_ns >= DRIFT_NS)
                 look_at_drift(d, now_ns);
+        if (d->is_overloaded && sl_event_worker_fits(d)) {
+                d->is_overloaded = false;
+                sl_event_send(d, SL_EVENT_OVERLOADED, NULL, 0, NULL);
+        }
         if (d->is_slowed && sl_event_worker_fits(d)) { /* it leaves others their room, as those do */
                 d->is_slowed = false;
                 sl_event_send(d, SL_EVENT_SLOWED, NULL, 0, NULL);

@@ -2,7 +2,8 @@
 /*
  * The states of workers (planner/scale/condition.h) of models that are variants of a task, from the end of each of their jobs: in
  * the worker's slot of the stats page, and for a variant in its line of the page of tasks. Of other models nothing is learned. What
- * is common to all workers is looked at every DRIFT_NS. Control hears when a worker is interfered with (SL_EVENT_SLOWED).
+ * is common to all workers is looked at every DRIFT_NS. Control hears when a worker is interfered with (SL_EVENT_SLOWED),
+ * and when one becomes overloaded (SL_EVENT_OVERLOADED).
  * Dispatcher only; relaxed stores, as nothing is read behind them.
  */
 #pragma once

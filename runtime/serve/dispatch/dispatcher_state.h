@@ -41,6 +41,7 @@ struct sl_dispatcher {
         struct sl_watched watched[SL_CATALOGUE_MODELS];
         uint32_t n_watched;
         double drift;                        /* of all workers together, as a logarithm (conditions.h) */
+        bool is_overloaded;                  /* a worker has become so, and control has not been told */
         bool is_slowed;                      /* a worker is interfered with, and control has not been told */
         uint64_t drift_ns;                   /* when it was last looked at */
         struct sl_ensemble *ensembles;       /* all that have requests or are served */

@@ -59,6 +59,7 @@ enum sl_event_kind {
                                 */
         SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open or at rest; answered by SERVE, ATTACH or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
+        SL_EVENT_OVERLOADED,     /* a worker of a variant has become overloaded (conditions.h), or several have */
         SL_EVENT_SLOWED,         /* a worker of a variant is interfered with (conditions.h), or several are */
         SL_EVENT_DRAINED,
         SL_EVENT_ALIVE,  /* the dispatcher has seen a PROBE */

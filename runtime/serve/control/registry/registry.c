@@ -427,6 +427,10 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 sl_news_marked(r);
                 sl_registry_advance(r);
                 break;
+        case SL_EVENT_OVERLOADED:
+                sl_autoscale_hear(r->autoscale);
+                sl_registry_advance(r);
+                break;
         case SL_EVENT_SLOWED:
                 sl_mitigation_hear(r->mitigation);
                 sl_registry_advance(r);

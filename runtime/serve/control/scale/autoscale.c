@@ -26,6 +26,7 @@
 #include <string.h>
 
 #define LOOK_NS      (50 * SL_NS_PER_MS)
+#define HEARD_NS     (10 * SL_NS_PER_MS) /* between looks, when a worker has just been overloaded */
 #define IDLE_LOOK_NS (1000 * SL_NS_PER_MS)
 #define RETRY_NS     (1000 * SL_NS_PER_MS) /* after a change that could not be had */
 #define RATE_S       5.0                   /* over which what a worker does is averaged */
@@ -55,7 +56,7 @@ struct sl_autoscale {
         enum sl_scaler scaler;
         struct row *rows;
         uint32_t n, room;
-        uint64_t looked_ns, due_ns;
+        uint64_t looked_ns, due_ns, not_before_ns;
         uint64_t names;         /* as the registry counted their changes at the last look */
         uint64_t began_ns;      /* of the change under way; 0: there is none */
         uint64_t changes_model; /* one of it, by serial, */
@@ -316,6 +317,27 @@ static double price_of(const struct sl_autoscale *a, const struct row *row)
         return options->autoscale.core_price * cores_of(a, row) + options->autoscale.gib_price * (double)bytes_of(row) / (1u << 30);
 }
 
+static uint32_t count_serving(const struct sl_crew *crew)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < crew->n; i++)
+                n += crew->workers[i].seat != NULL;
+        return n;
+}
+
+/* All of its workers are busy without a break while more waits. */
+static bool is_overloaded(const struct row *row)
+{
+        const struct sl_crew *crew = row->model->crew;
+        uint32_t overloaded = 0;
+
+        for (uint32_t i = 0; i < crew->n; i++)
+                overloaded +=
+                        crew->workers[i].seat && sl_counter_read(&crew->workers[i].seat->condition) == SL_CONDITION_OVERLOADED;
+        return overloaded && overloaded == count_serving(crew);
+}
+
 static struct sl_scale_problem state_problem(struct sl_autoscale *a)
 {
         const struct sl_runtime_options *options = a->registry->options.runtime;
@@ -335,6 +357,7 @@ static struct sl_scale_problem state_problem(struct sl_autoscale *a)
                 a->needs[n] = (struct sl_scale_need){.load = fmax(row->load.rate, LEAST_LOAD),
                         .trend = row->load.trend,
                         .burst = row->load.burst,
+                        .is_overloaded = is_overloaded(row),
                         .first = n,
                         .n = 1};
                 a->kinds[n] = (struct sl_scale_kind){.cost = price_of(a, row),
@@ -387,6 +410,11 @@ static bool allot(struct sl_draft *draft, const struct sl_served *served, uint32
         return true;
 }
 
+static void pause_changes(struct sl_autoscale *a, uint64_t now_ns)
+{
+        a->due_ns = a->not_before_ns = now_ns + RETRY_NS;
+}
+
 static void apply(struct sl_autoscale *a, uint32_t n_changed, uint64_t now_ns)
 {
         struct sl_draft *draft = calloc(1, sizeof(*draft));
@@ -406,7 +434,7 @@ static void apply(struct sl_autoscale *a, uint32_t n_changed, uint64_t now_ns)
 
                 sl_fields_add(&fields, "cause", error.text[0] ? error.text : "out of memory");
                 sl_account_log(a->registry->options.accounts, NULL, 1, "autoscale-refused", fields.text);
-                a->due_ns = now_ns + RETRY_NS;
+                pause_changes(a, now_ns);
                 return;
         }
         for (uint32_t n = n_changed; n-- > 0;)
@@ -439,25 +467,9 @@ static void decide(struct sl_autoscale *a, double since_s, uint64_t now_ns)
                 apply(a, problem.n_needs, now_ns);
 }
 
-static uint32_t count_serving(const struct sl_crew *crew)
+static bool can_have_more(const struct sl_autoscale *a, const struct row *row)
 {
-        uint32_t n = 0;
-
-        for (uint32_t i = 0; i < crew->n; i++)
-                n += crew->workers[i].seat != NULL;
-        return n;
-}
-
-/* All of its workers, of which there can be no more, are busy without a break while more waits. */
-static bool is_overloaded(const struct sl_autoscale *a, const struct row *row)
-{
-        const struct sl_crew *crew = row->model->crew;
-        uint32_t n = count_serving(crew), overloaded = 0;
-
-        for (uint32_t i = 0; i < crew->n; i++)
-                overloaded +=
-                        crew->workers[i].seat && sl_counter_read(&crew->workers[i].seat->condition) == SL_CONDITION_OVERLOADED;
-        return n && overloaded == n && (!row->served || n >= most_of(a, row));
+        return row->served && count_serving(row->model->crew) < most_of(a, row);
 }
 
 /* One whose workers are not to be changed lacks as soon as they do not do what is required. */
@@ -466,10 +478,11 @@ static struct sl_offer_load load_of_row(const struct sl_autoscale *a, const stru
         struct sl_offer_load load = {.rate = row->did_s > 0 ? row->did / row->did_s : 0,
                 .required = fmax(row->load.rate, LEAST_LOAD) * a->registry->options.runtime->autoscale.slack};
 
-        load.lacks = row->need.verdict == SL_SCALE_LACKS ||
-                     (row->model->crew &&
-                             (is_overloaded(a, row) || (!row->served && load.rate > 0 &&
-                                                               load.required > load.rate * count_serving(row->model->crew))));
+        load.lacks =
+                row->need.verdict == SL_SCALE_LACKS ||
+                (row->model->crew &&
+                        ((is_overloaded(row) && !can_have_more(a, row)) ||
+                                (!row->served && load.rate > 0 && load.required > load.rate * count_serving(row->model->crew))));
         return load;
 }
 
@@ -502,7 +515,7 @@ static void end_change(struct sl_autoscale *a, uint64_t now_ns)
                 const struct sl_served *served = sl_awake_at(a->registry, i);
 
                 if (served->model && served->model->serial == a->changes_model && served->want.workers.n != a->changes_to)
-                        a->due_ns = now_ns + RETRY_NS;
+                        pause_changes(a, now_ns);
         }
         a->load_s += ((double)(now_ns - a->began_ns) / 1e9 - a->load_s) * LOAD_WEIGHT;
         a->began_ns = 0;
@@ -534,4 +547,14 @@ uint64_t sl_autoscale_look(struct sl_autoscale *a)
         if (is_comparable)
                 sl_offers_look(a->offers, r->options.runtime->autoscale.mode == SL_AUTOSCALE_ON, now_ns, load_of, a);
         return a->due_ns;
+}
+
+void sl_autoscale_hear(struct sl_autoscale *a)
+{
+        uint64_t next_ns;
+
+        if (!a || a->scaler == SL_SCALER_infaas) /* which looks once a second */
+                return;
+        next_ns = a->looked_ns + HEARD_NS > a->not_before_ns ? a->looked_ns + HEARD_NS : a->not_before_ns;
+        a->due_ns = next_ns < a->due_ns ? next_ns : a->due_ns;
 }
