@@ -38,7 +38,7 @@ int sl_op_find(const char *name)
         if (strchr(name, '.'))
                 return -ENOENT;
         for (int op = 0; op < SL_OP_COUNT; op++)
-                if (!strcmp(ops[op].name, name))
+                if (ops[op].name[0] == name[0] && !strcmp(ops[op].name, name))
                         return op;
         return -ENOENT;
 }
