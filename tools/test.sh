@@ -207,7 +207,7 @@ step "asan: rest of the build"
 if end_build asan; then
         step "asan: tests"
         build_ahead tsan tsan-tests
-        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:handle_sigill=1 run_tests asan -LE "$left_out" ||
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:handle_sigill=1:quarantine_size_mb=16:malloc_context_size=10 run_tests asan -LE "$left_out" ||
                 fail "asan tests"
 else
         fail_build asan
