@@ -17,7 +17,6 @@
 
 #define BLOCKS       SL_FLOOR_BLOCKS
 #define BLOCK_ROUNDS 100u
-#define WARM_UP      (BLOCKS / 15) /* blocks */
 #define THE_END      UINT32_MAX
 
 /* Odd values go there, even ones come back: in one word, or in a word of each direction. */
@@ -59,24 +58,24 @@ static uint32_t play_block(_Atomic uint32_t *there, _Atomic uint32_t *back, uint
         return turn;
 }
 
-static int play(struct sl_pair *pair, bool apart, struct sl_latencies *samples)
+static int play(struct sl_pair *pair, bool apart, uint32_t blocks, struct sl_latencies *samples)
 {
         struct lines *lines = pair->memory;
         _Atomic uint32_t *back = back_of(lines, apart);
-        uint32_t turn = 0;
+        uint32_t turn = 0, warm_up = blocks / 15;
 
-        for (uint32_t block = 0; block < WARM_UP + BLOCKS; block++) {
+        for (uint32_t block = 0; block < warm_up + blocks; block++) {
                 uint64_t start = sl_ticks();
 
                 turn = play_block(&lines->there, back, turn);
-                if (block >= WARM_UP)
+                if (block >= warm_up)
                         sl_latencies_add(samples, sl_ticks() - start);
         }
         atomic_store_explicit(&lines->there, THE_END, memory_order_release);
         return sl_pair_end(pair);
 }
 
-static int measure(const int cpus[2], bool apart, double *ret_ns)
+static int measure(const int cpus[2], bool apart, uint32_t blocks, double *ret_ns)
 {
         struct sl_latencies samples;
         struct sl_pair pair;
@@ -85,7 +84,7 @@ static int measure(const int cpus[2], bool apart, double *ret_ns)
         if (r == 0)
                 r = sl_pair_start(&pair, cpus, sizeof(struct lines), answer, &apart);
         if (r == 0)
-                r = play(&pair, apart, &samples);
+                r = play(&pair, apart, blocks, &samples);
         if (r == 0) {
                 *ret_ns = sl_latencies_at(&samples, 0.5) / BLOCK_ROUNDS * sl_ticks_scale();
         }
@@ -95,12 +94,17 @@ static int measure(const int cpus[2], bool apart, double *ret_ns)
 
 int sl_floor_measure(const int cpus[2], double *ret_floor_ns)
 {
-        return measure(cpus, false, ret_floor_ns);
+        return measure(cpus, false, BLOCKS, ret_floor_ns);
+}
+
+int sl_floor_estimate(const int cpus[2], double *ret_floor_ns)
+{
+        return measure(cpus, false, (BLOCKS + 9) / 10, ret_floor_ns);
 }
 
 int sl_floor_measure_two_lines(const int cpus[2], double *ret_ns)
 {
-        return measure(cpus, true, ret_ns);
+        return measure(cpus, true, BLOCKS, ret_ns);
 }
 
 int sl_bench_floor(int argc, char **argv)

@@ -13,6 +13,12 @@
 int sl_floor_measure(const int cpus[2], double *ret_floor_ns);
 
 /*
+ * The same over a tenth of the blocks. Whether a machine is still the same wants no more, and each block is long where others use
+ * the cores.
+ */
+int sl_floor_estimate(const int cpus[2], double *ret_floor_ns);
+
+/*
  * The same with a line for each direction, as two one-way rings must have it: here each line is only ever written by one side and
  * polled by the other, and every transfer first has to take it from the poller. What no pair of rings can be faster than.
  */

@@ -14,7 +14,7 @@ static double measure_floor(const int cpus[2])
 
         if (cpus[0] < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
                 return NAN;
-        int r = sl_floor_measure(cpus, &floor_ns);
+        int r = sl_floor_estimate(cpus, &floor_ns);
 
         (void)sched_setaffinity(0, sizeof(allowed), &allowed);
         return r < 0 ? NAN : floor_ns;
