@@ -94,6 +94,11 @@ uint64_t sl_packed_store_bytes(const struct sl_packed_store *store)
         return atomic_load_explicit(&store->bytes, memory_order_relaxed);
 }
 
+uint64_t sl_packed_store_bytes_max(const struct sl_packed_store *store)
+{
+        return store->bytes_max;
+}
+
 static bool take(struct sl_packed_store *store, uint64_t bytes)
 {
         if (bytes > store->bytes_max - sl_packed_store_bytes(store))

@@ -37,5 +37,6 @@ void sl_packed_store_lend(struct sl_packed_store *store, const struct sl_packed_
 const void *sl_packed_store_find(struct sl_packed_store *store, const struct sl_backend *backend, const struct sl_node_desc *node,
         uint32_t index, const struct sl_packed *packed, const void *source);
 
-/* What is packed here, and not the base's. */
+/* What is packed here, and not the base's; and the most that may be. */
 uint64_t sl_packed_store_bytes(const struct sl_packed_store *store);
+uint64_t sl_packed_store_bytes_max(const struct sl_packed_store *store);

@@ -204,6 +204,11 @@ uint64_t sl_plan_packed_bytes(const struct sl_plan *plan)
         return plan->packed ? sl_packed_store_bytes(plan->packed) : 0;
 }
 
+uint64_t sl_plan_packed_bytes_max(const struct sl_plan *plan)
+{
+        return plan->packed ? sl_packed_store_bytes_max(plan->packed) : 0;
+}
+
 bool sl_plan_is_dynamic(const struct sl_plan *plan)
 {
         for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_STEPS); i++)

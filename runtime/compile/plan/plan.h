@@ -97,8 +97,9 @@ bool sl_plan_is_watched(const struct sl_plan *plan);
  */
 void sl_plan_lend_packed(struct sl_plan *plan, const struct sl_packed_lender *lender);
 
-/* What is packed now, without what is the base's. Any thread. */
+/* What is packed now, without what is the base's; and the most that may be. Any thread. */
 uint64_t sl_plan_packed_bytes(const struct sl_plan *plan);
+uint64_t sl_plan_packed_bytes_max(const struct sl_plan *plan);
 
 /* The file, for who compiles against it. Owned by the plan. */
 int sl_plan_fd(const struct sl_plan *plan);

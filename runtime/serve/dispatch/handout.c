@@ -100,7 +100,7 @@ static void gather_alike(struct sl_handout *handout, struct sl_taking *taking, c
         bool is_inline = executor->class->is_immediate;
         const struct sl_alike alike = {
                 .rows_max = model->rows_max,
-                .pieces_max = SL_JOB_ALIKE_MAX,
+                .pieces_max = executor->class->has_one_room ? 1 : SL_JOB_ALIKE_MAX,
                 .spared = handout->spared,
                 .in_order = model->batching.in_order,
                 .line = is_inline ? &model->gauge.line : &model->line,

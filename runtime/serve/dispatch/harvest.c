@@ -222,6 +222,7 @@ static void receive_lost(struct sl_dispatcher *d, struct sl_model *model, const 
                 sl_record_piece(d, request_of(d, piece), worker, prediction);
                 return;
         }
+        request_of(d, piece)->any_size = false; /* what its process has ended with is not tried with another plan */
         sl_accumulator_deliver(d->options.accumulator, piece->segment, piece->samples, prediction->status);
         hear(d, worker, job, prediction);
 }

@@ -40,6 +40,7 @@ struct sl_executor_class {
         bool is_immediate;  /* give() returns when the job is computed: its time is the giver's */
         bool gives_way;     /* a job in the background ends early, as SL_LOST_YIELDED, when another one is given */
         bool names_the_job; /* its answers say of which job they are, and come in any order of jobs */
+        bool has_one_room;  /* for outputs that say only afterwards how large they are: of one piece of a job */
 
         /* The job is that of the slot. @from: the giver's own wait, or NULL. */
         void (*give)(struct sl_executor *executor, uint32_t slot, struct sl_wait *from);

@@ -304,6 +304,7 @@ static void process_stop(struct sl_executor *executor)
 static const struct sl_executor_class process_class = {
         .name = "process",
         .names_the_job = true,
+        .has_one_room = true,
         .give = process_give,
         .poll = process_poll,
         .waiting = process_waiting,

@@ -43,7 +43,7 @@ struct sl_process_executor_options {
         const char *program;      /* that is the worker's when its first argument is SL_PROCESS_COMMAND; NULL: /proc/self/exe */
         bool fake;                /* predictions are zeros: job_runner.h */
         uint32_t batch_max;       /* the instance's is the largest size of the plan's ladder that is not above it */
-        uint64_t memory_bytes;    /* that its instance, its pool and data-dependent steps may take */
+        uint64_t memory_bytes;    /* that its instance, its pool, data-dependent steps and packed weights may take */
         struct sl_growth *growth; /* NULL: nobody counts what data-dependent steps take */
         uint64_t dynamic_bytes;   /* that those may take at most, of memory_bytes */
         uint64_t open_bytes;      /* room for each output that says only afterwards how large it is */

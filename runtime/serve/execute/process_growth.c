@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory for the data-dependent steps of a worker in its own process, which cannot take from the books itself: it asks, and the
- * dispatcher answers (A1 to B2 of process_link.h). What it wants is not believed: at most dynamic_bytes are granted to it, and what
- * its staging has room for.
+ * dispatcher answers (A1 to B2 of process_link.h). What it wants is not believed: at most dynamic_bytes are granted to it, what its
+ * staging has room for, and what its plan may pack.
  */
 #include "process_state.h"
 
@@ -18,7 +18,8 @@ bool sl_process_asks(const struct sl_process *p)
 
 static void grant(struct sl_process *p, uint64_t wanted)
 {
-        uint64_t most = p->options.dynamic_bytes + p->staging.job_bytes * p->common.jobs_max;
+        uint64_t most =
+                p->options.dynamic_bytes + p->staging.job_bytes * p->common.jobs_max + sl_plan_packed_bytes_max(p->options.plan);
 
         if (wanted > most || wanted <= p->growth.grant.bytes)
                 return;

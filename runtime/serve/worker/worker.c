@@ -10,6 +10,7 @@
 #include "cpu/base/threads.h"
 #include "executor.h"
 #include "job_runner.h"
+#include "packed_store.h"
 #include "process_staging.h"
 #include "ref/live.h"
 #include "sandbox.h"
@@ -36,6 +37,7 @@ struct worker {
         struct sl_warm_up warm_up;
         struct sl_pool_grant grant;   /* what is granted, without: */
         uint64_t staged_bytes;        /* for outputs in the reply, beyond SL_PROCESS_OPEN_BYTES of each */
+        uint64_t packed_bytes;        /* for weights that its plan of any size packs while it runs */
         uint64_t *staged;             /* [slots][outputs]: how large each has been, and may be */
         bool computing;               /* a job: the runtime hears it ask for memory */
         struct sl_worker_stats stats; /* nobody's: the runtime counts */
@@ -89,18 +91,19 @@ static int open_plan(struct worker *w, struct sl_error *error)
         return r;
 }
 
-/* For data-dependent steps, and for what is staged. */
-static bool grow(struct worker *w, uint64_t pool_bytes, uint64_t staged_bytes)
+/* For data-dependent steps, for what is staged, and for what is packed. */
+static bool grow(struct worker *w, uint64_t pool_bytes, uint64_t staged_bytes, uint64_t packed_bytes)
 {
         struct sl_pool_grant all = {.bytes = 0};
 
-        if (!w->computing || !sl_worker_link_grow(&w->link, &all, pool_bytes + staged_bytes)) {
+        if (!w->computing || !sl_worker_link_grow(&w->link, &all, pool_bytes + staged_bytes + packed_bytes)) {
                 w->grant.left_bytes = all.left_bytes;
                 w->grant.max_bytes = all.max_bytes;
                 return false;
         }
         w->staged_bytes = staged_bytes;
-        w->grant.bytes = all.bytes - staged_bytes;
+        w->packed_bytes = packed_bytes;
+        w->grant.bytes = all.bytes - staged_bytes - packed_bytes;
         return true;
 }
 
@@ -108,7 +111,7 @@ static bool ask_for_more(struct sl_pool_grant *grant, uint64_t wanted)
 {
         struct worker *w = (struct worker *)((char *)grant - offsetof(struct worker, grant));
 
-        return grow(w, wanted, w->staged_bytes);
+        return grow(w, wanted, w->staged_bytes, w->packed_bytes);
 }
 
 /* Pages of the reply take memory when they are first written, and keep it. */
@@ -120,10 +123,26 @@ static bool make_room(void *context, uint32_t output, uint64_t bytes)
 
         if (bytes <= *staged)
                 return true;
-        if (!grow(w, w->grant.bytes, w->staged_bytes + wanted - *staged))
+        if (!grow(w, w->grant.bytes, w->staged_bytes + wanted - *staged, w->packed_bytes))
                 return false;
         *staged = wanted;
         return true;
+}
+
+/* The process has its own: what another one packs is not here. */
+static bool take_packed(void *context, uint64_t bytes)
+{
+        struct worker *w = context;
+
+        return grow(w, w->grant.bytes, w->staged_bytes, w->packed_bytes + bytes);
+}
+
+static void give_packed(void *context, uint64_t bytes)
+{
+        struct worker *w = context;
+
+        w->packed_bytes -= bytes;
+        w->grant.bytes += bytes;
 }
 
 static int make_staged(struct worker *w)
@@ -151,6 +170,7 @@ static int make_runner(struct worker *w, struct sl_error *error)
         const struct sl_plan_info *info = sl_plan_info(w->plan);
         int r;
 
+        sl_plan_lend_packed(w->plan, &(struct sl_packed_lender){.take = take_packed, .give = give_packed, .context = w});
         w->grant.more = ask_for_more;
         r = make_staged(w);
         if (r == 0)
@@ -214,7 +234,8 @@ static void worker_answer(void *context, const struct sl_job *job, struct sl_pre
 {
         struct worker *w = context;
 
-        atomic_store_explicit(&w->link.reply->used_bytes, w->grant.peak_bytes + w->staged_bytes, memory_order_relaxed);
+        atomic_store_explicit(
+                &w->link.reply->used_bytes, w->grant.peak_bytes + w->staged_bytes + w->packed_bytes, memory_order_relaxed);
         sl_worker_link_answer(&w->link, sl_worker_link_slot(&w->link), job, prediction);
 }
 

@@ -4,13 +4,15 @@ where `starling` is not built."""
 
 import json
 import os
+import signal
 import subprocess
+import time
 import unittest
 
 import numpy as np
 import onnx_file as onnx
 import starling
-from world import RealRuntime
+from world import LIMIT, RealRuntime
 
 F32 = 1
 HIDDEN = 16
@@ -22,7 +24,7 @@ def weights(*shape):
 
 
 FIRST, SECOND, DEPTHWISE = weights(16, 3, 3, 3), weights(16, 16, 3, 3), weights(16, 1, 3, 3)
-OUT = weights(64, 64)
+OUT, WIDE = weights(64, 64), weights(64, 1 << 14)
 INPUT, STATE, BIAS = weights(1, 4 * HIDDEN, 8), weights(1, 4 * HIDDEN, HIDDEN), weights(1, 8 * HIDDEN)
 
 
@@ -94,8 +96,10 @@ def sequence_answer(x):
 
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "starling is not built")
 class Sizes(unittest.TestCase):
+    configuration = None
+
     def served(self, models):
-        runtime = RealRuntime(models)
+        runtime = RealRuntime(models, configuration=self.configuration)
         self.addCleanup(runtime.stop)
         client = runtime.connect()
         self.addCleanup(client.close)
@@ -138,21 +142,38 @@ class Sizes(unittest.TestCase):
         self.assertEqual(first, 2, "the room for an answer of more than 64 KiB is learned")
         self.assertEqual(self.requests(runtime), first + len(wants) - 1)
 
-    def anonymous_bytes(self, runtime):
-        with open(f"/proc/{runtime.process.pid}/smaps_rollup", encoding="utf-8") as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Anonymous:"))
+    def processes(self, runtime):
+        """Those that compute."""
+        return [runtime.process.pid]
 
-    def packed_bytes(self, runtime):
-        """What the ledger says, and what the workers of each model show."""
+    def anonymous_bytes(self, runtime):
+        total = 0
+        for pid in self.processes(runtime):
+            with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
+                total += next(int(line.split()[1]) * 1024 for line in file if line.startswith("Anonymous:"))
+        return total
+
+    def ledger(self, runtime):
+        return {row["name"]: row["bytes"] for row in json.loads(runtime.stats("--json"))["memory"]}
+
+    def workers(self, runtime):
+        """What `starling models --verbose` says of the workers of each model."""
         said = subprocess.run(
             [os.environ["STARLING_COMMAND"], "models", "--name", runtime.name, "--verbose", "--json"],
             env=dict(os.environ, STARLING_SOCKET_DIR=runtime.folder),
             stdout=subprocess.PIPE,
             check=True,
         )
-        ledger = {row["name"]: row["bytes"] for row in json.loads(runtime.stats("--json"))["memory"]}
-        shown = {model["name"]: max((w["packed_bytes"] for w in model["workers"]), default=0) for model in json.loads(said.stdout)}
-        return ledger["packed"], shown
+        return {model["name"]: model["workers"] for model in json.loads(said.stdout)}
+
+    def check_packed(self, runtime, before):
+        """A few forms, once for all workers; what the ledger says is what they show."""
+        shown = {name: max((w["packed_bytes"] for w in workers), default=0) for name, workers in self.workers(runtime).items()}
+        packed = self.ledger(runtime)["packed"]
+        self.assertEqual(packed, sum(bytes for name, bytes in shown.items() if name.endswith("[any]")))
+        self.assertGreaterEqual(packed, OUT.nbytes)
+        self.assertLess(packed, 8 * (OUT.nbytes + FIRST.nbytes + SECOND.nbytes + DEPTHWISE.nbytes))
+        self.assertGreaterEqual(packed, before["packed"])
 
     def test_five_hundred_sizes_take_no_more_memory_than_the_largest_and_some_kernels(self):
         runtime, client = self.served({"image": image_model(), "attention": attention_model()})
@@ -167,17 +188,13 @@ class Sizes(unittest.TestCase):
             client.infer("image", np.zeros((1, 3, 63, 63), np.float32))
             client.infer("attention", np.zeros((1, 520, 64), np.float32))
         before = self.anonymous_bytes(runtime)
-        packed_before, _ = self.packed_bytes(runtime)
+        ledger = self.ledger(runtime)
         for i in range(500):
             for name, feed in feeds.items():
                 x = feed(i)
                 self.check(client, name, x, answers[name](x)) if i % 50 == 0 else client.infer(name, x)
-        packed, shown = self.packed_bytes(runtime)
         self.assertLess(self.anonymous_bytes(runtime) - before, 64 << 20)
-        self.assertEqual(packed, sum(bytes for name, bytes in shown.items() if name.endswith("[any]")))
-        self.assertGreaterEqual(packed, OUT.nbytes)
-        self.assertLess(packed, 8 * (OUT.nbytes + FIRST.nbytes + SECOND.nbytes + DEPTHWISE.nbytes), "a few forms, once for all workers")
-        self.assertGreaterEqual(packed, packed_before)
+        self.check_packed(runtime, ledger)
 
     def test_a_size_that_a_window_does_not_fit_is_refused_with_node_and_value_and_the_next_is_computed(self):
         _, client = self.served({"image": image_model()})
@@ -185,6 +202,79 @@ class Sizes(unittest.TestCase):
             client.infer("image", np.zeros((1, 3, 0, 5), np.float32))
         x = np.ones((1, 3, 1, 1), np.float32)
         self.check(client, "image", x, image_answer(x))
+
+
+def wide_model():
+    """Of little that a run makes beside large weights: y = the sum of each row of x [N, L, 64] times them."""
+    nodes = [onnx.node("MatMul", ["x", "wide"], ["rows"]), onnx.node("ReduceSum", ["rows"], ["y"], keepdims=0)]
+    constants = [onnx.constant("wide", F32, WIDE)]
+    return onnx.model(nodes, [onnx.port("x", F32, ("N", "L", 64))], [onnx.port("y", F32, ())], constants)
+
+
+class IsolatedSizes(Sizes):
+    """The same, computed by processes of their own: each binds sizes by itself."""
+
+    configuration = "model_defaults: {isolation: process}"
+
+    def processes(self, runtime):
+        """The workers; those that compile are children of the runtime as well."""
+        pids = []
+        with open(f"/proc/{runtime.process.pid}/task/{runtime.process.pid}/children", encoding="utf-8") as children:
+            for pid in children.read().split():
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    pids += [int(pid)] if file.read().split(b"\0")[1:2] == [b"worker"] else []
+        return pids
+
+    def check_packed(self, runtime, before):
+        """Each process has its own, and counts it with what its runs make."""
+        self.assertEqual(self.ledger(runtime)["packed"], 0)
+
+    def test_what_a_process_packs_is_promised(self):
+        runtime, client = self.served({"wide": {"1/model.onnx": wide_model(), "config.yaml": b"instances: 1\n"}})
+        for i in range(64):
+            x = np.ones((1, i % 8 + 1, 64), np.float32)
+            np.testing.assert_allclose(client.infer("wide", x), (i % 8 + 1) * WIDE.sum(dtype=np.float64), rtol=1e-3)
+        (worker,) = self.workers(runtime)["wide[any]"]
+        self.assertGreaterEqual(worker["dynamic_used_bytes"], WIDE.nbytes + (64 << 10))
+        self.assertGreaterEqual(worker["dynamic_bytes"], worker["dynamic_used_bytes"])
+        self.assertGreaterEqual(self.ledger(runtime)["dynamic"], worker["dynamic_bytes"])
+
+    def test_a_process_answers_as_a_thread_does(self):
+        configured = {"1/model.onnx": attention_model(), "config.yaml": b"isolation: none\n"}
+        runtime, client = self.served({"process": attention_model(), "thread": configured})
+        random = np.random.default_rng(6)
+        for size in random.integers(0, 200, 30):
+            x = random.standard_normal((size % 3 + 1, size, 64)).astype(np.float32)
+            wanted = attention_answer(x) if size else np.zeros_like(x)
+            for name in ("process", "thread"):
+                self.check(client, name, x, wanted)
+        for size in range(240, 248):  # those of one size that wait, of different rows
+            feeds = [random.standard_normal((i % 3 + 1, size, 64)).astype(np.float32) for i in range(8)]
+            for x, future in [(x, client.submit("process", x)) for x in feeds]:
+                np.testing.assert_allclose(future.result(LIMIT), attention_answer(x), atol=1e-4)
+        self.assertEqual(self.plans(runtime), {"process", "process[any]", "thread", "thread[any]"})
+        self.assertGreater(runtime.batches("process[any]", "process"), 0)
+        self.assertEqual(runtime.batches("thread[any]", "process"), 0)
+
+    def test_a_request_whose_process_is_killed_ends_with_that_and_the_next_size_is_computed(self):
+        runtime, client = self.served({"attention": {"1/model.onnx": attention_model(), "config.yaml": b"instances: 1\n"}})
+        causes, size = [], 1200
+        until = time.monotonic() + LIMIT
+        while not causes:  # what it had not begun is computed by the next one
+            self.assertLess(time.monotonic(), until, runtime.said())
+            size += 1
+            future = client.submit("attention", np.ones((2, size, 64), np.float32))
+            time.sleep(0.005)
+            for pid in self.processes(runtime):
+                os.kill(pid, signal.SIGKILL)
+            try:
+                future.result(LIMIT)
+            except starling.ModelFailed as failed:
+                causes.append(str(failed))
+            x = np.ones((2, size - 1000, 64), np.float32)
+            self.check(client, "attention", x, attention_answer(x))
+            self.assertEqual(self.plans(runtime), {"attention", "attention[any]"})
+        self.assertIn("its process was killed by signal 9 (Killed)", causes[0])
 
 
 if __name__ == "__main__":

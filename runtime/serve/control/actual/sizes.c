@@ -180,15 +180,15 @@ static void prepare(struct sl_registry *r, struct sl_served *open, const int64_t
 }
 
 /*
- * One worker in this process, on the CPU, computes what it is given: what runs elsewhere has plans of single sizes. So has what
- * wants the same bits for a sample in any batch, as such a plan computes all of a request at once.
+ * On the CPU, in this process or in one of its own: a GPU has plans of single sizes. So has what wants the same bits for a sample
+ * in any batch, as such a plan computes all of a request at once.
  */
 static bool may_compute_any(const struct sl_served *open)
 {
         const struct sl_model_spec *spec = spec_of(open);
 
         return open->model->info->n_symbols && spec->lowering.any_size == SL_ANY_SIZE_AUTO && !spec->lowering.batch_invariant &&
-               spec->worker.isolation == SL_ISOLATION_NONE && !spec->on_gpu && !sl_worker_options_are_fake(&spec->worker);
+               !spec->on_gpu && !sl_worker_options_are_fake(&spec->worker);
 }
 
 static void prepare_any(struct sl_registry *r, struct sl_served *open)

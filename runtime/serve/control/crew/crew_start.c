@@ -263,7 +263,8 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                 .program = options->runtime->compile_program,
                 .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
                 .fake = sl_worker_options_are_fake(&options->worker),
-                .memory_bytes = bytes_of(crew, &start->wish, 1) + options->dynamic_bytes,
+                .memory_bytes =
+                        bytes_of(crew, &start->wish, 1) + options->dynamic_bytes + sl_plan_packed_bytes_max(options->model->plan),
                 .growth = &options->memory->growth,
                 .dynamic_bytes = options->dynamic_bytes,
                 .open_bytes = open_bytes(options),
