@@ -108,13 +108,13 @@ def tried(case, infer):
 
 
 @contextlib.contextmanager
-def runtime(starling, cases):
-    """A client of a runtime that has loaded all of the cases, or refused them."""
+def runtime(starling, cases, cache):
+    """A client of a runtime that has loaded all of the cases, or refused them. What is measured of a core stays in the folder @cache."""
     import starling as client
 
     with tempfile.TemporaryDirectory(prefix="starling-served-") as folder:
         os.environ["STARLING_SOCKET_DIR"] = folder
-        os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+        os.environ["XDG_CACHE_HOME"] = cache
         os.mkdir(folder + "/models")
         for case in cases:
             pathlib.Path(f"{folder}/models/{case.name}.onnx").write_bytes((case.folder / "model.onnx").read_bytes())
@@ -145,15 +145,16 @@ def wait_for_models(starling, name, process, log):
 
 def serve(starling, cases):
     results = {}
-    for first in range(0, len(cases), BATCH):
-        some = cases[first : first + BATCH]
-        with runtime(starling, some) as client:
+    with tempfile.TemporaryDirectory(prefix="starling-served-") as cache:
+        for first in range(0, len(cases), BATCH):
+            some = cases[first : first + BATCH]
+            with runtime(starling, some, cache) as client:
 
-            def infer(case, inputs, names):
-                result = client.infer(case.name, inputs, timeout=60)
-                return [result[name] for name in names] if isinstance(result, dict) else [result]
+                def infer(case, inputs, names):
+                    result = client.infer(case.name, inputs, timeout=60)
+                    return [result[name] for name in names] if isinstance(result, dict) else [result]
 
-            results.update({case.name: tried(case, infer) for case in some})
+                results.update({case.name: tried(case, infer) for case in some})
     return results
 
 
