@@ -55,6 +55,31 @@ Test(cache_folder, over_its_bound_what_was_used_longest_ago_goes)
         cr_assert_eq(find(&keys[2], NULL), 0);
 }
 
+static void keep_batch(uint32_t batch_max)
+{
+        bench.options.batch_max = batch_max;
+        keep();
+}
+
+Test(cache_folder, what_others_keep_is_seen_after_a_sixty_fourth_of_the_bound)
+{
+        const uint64_t bound = SL_PLAN_CACHE_LOOKS * 3 * (plan_bytes() + 8192);
+        char path[PATH_MAX];
+
+        sl_plan_cache_free(bench.cache);
+        open_cache(bound);
+        keep_batch(1);
+        snprintf(path, sizeof(path), "%s", inside("cache/0123456789abcdef0123456789abcdef.plan"));
+        write_file(path, "");
+        cr_assert_eq(truncate(path, (off_t)bound), 0);
+        cr_assert_eq(utimensat(AT_FDCWD, path, (struct timespec[2]){{.tv_sec = 1000}, {.tv_sec = 1000}}, 0), 0);
+        keep_batch(2);
+        cr_expect_eq(access(path, F_OK), 0, "the folder was looked at for one plan");
+        for (uint32_t batch_max = 3; batch_max < 10; batch_max++)
+                keep_batch(batch_max);
+        cr_expect_eq(access(path, F_OK), -1, "the bound is passed for good");
+}
+
 Test(cache_folder, a_plan_larger_than_the_cache_is_not_kept)
 {
         struct sl_plan_cache_key key = key_of(bench.model);

@@ -418,20 +418,21 @@ static uint64_t take_from_most(int folder, struct sl_cache_file *files, uint32_t
         return freed;
 }
 
-void sl_cache_folder_make_room(int folder, uint64_t bytes_max)
+uint64_t sl_cache_folder_make_room(int folder, uint64_t bytes_max)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_cache_file *files = NULL;
         uint64_t bytes = 0, freed = 1;
         uint32_t n = 0;
 
         if (sl_cache_folder_list(folder, &files, &n) < 0)
-                return;
+                return 0;
         for (uint32_t i = 0; i < n; i++)
                 bytes += files[i].bytes;
         while (bytes > bytes_max && freed) {
                 freed = take_from_most(folder, files, &n, bytes_max, bytes - bytes_max);
                 bytes -= freed;
         }
+        return bytes < bytes_max ? bytes_max - bytes : 0;
 }
 
 int sl_cache_folder_clear(int folder, uint32_t *ret_n, uint64_t *ret_bytes)

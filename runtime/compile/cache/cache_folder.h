@@ -82,8 +82,8 @@ int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t 
 int sl_cache_folder_remove(int folder, const char *name);
 
 /* Removes until no more than @bytes_max are left, but nothing that is under way. A plan that somebody has mapped lives on without
- * its name. */
-void sl_cache_folder_make_room(int folder, uint64_t bytes_max);
+ * its name. Looks at each file. Return: bytes that are free then. */
+uint64_t sl_cache_folder_make_room(int folder, uint64_t bytes_max);
 
 /* Removes all. Return: 0 and what that was, -ENOMEM, -errno of the first that cannot be removed. */
 int sl_cache_folder_clear(int folder, uint32_t *ret_n, uint64_t *ret_bytes);

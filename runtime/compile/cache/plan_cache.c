@@ -32,10 +32,12 @@
 #define MERGED_MAGIC    0x31304547524d4c53u
 #define CHOICES_MAGIC   0x313048434c5301u
 #define BOOT_ID_BYTES   36
+#define BESIDE_BYTES    (2 * 4096) /* what a plan takes beyond its size: the rest of its last page, and its record */
 
 struct sl_plan_cache {
         int fd; /* of the folder */
         uint64_t bytes_max;
+        uint64_t unseen;       /* bytes that may be kept before the folder is looked at again; the copier's */
         struct sl_digest host; /* processor, libraries, format */
         struct sl_digest boot; /* this start of the host; zero when it is not known */
         struct sl_plan_copier copier;
@@ -410,6 +412,22 @@ static void remember_intact(const struct sl_plan_cache *cache, const char *plan,
         sl_cache_record_write(cache->fd, name, &known, sizeof(known));
 }
 
+/* To look at each file for each plan would take longer the more there are. */
+static void keep_bound(struct sl_plan_cache *cache, int fd)
+{
+        const uint64_t look_every = cache->bytes_max / SL_PLAN_CACHE_LOOKS;
+        struct stat status;
+        uint64_t bytes = fstat(fd, &status) == 0 ? (uint64_t)status.st_size + BESIDE_BYTES : UINT64_MAX;
+
+        if (bytes <= cache->unseen) {
+                cache->unseen -= bytes;
+                return;
+        }
+        cache->unseen = sl_cache_folder_make_room(cache->fd, cache->bytes_max);
+        if (cache->unseen > look_every)
+                cache->unseen = look_every;
+}
+
 /* A plan that was copied has been opened, so the copy is as intact as if it had been read. */
 static void plan_kept(void *context, const char *name, int fd)
 {
@@ -417,7 +435,7 @@ static void plan_kept(void *context, const char *name, int fd)
 
         if (strstr(name, ".plan"))
                 remember_intact(cache, name, identify_plan(cache, fd));
-        sl_cache_folder_make_room(cache->fd, cache->bytes_max);
+        keep_bound(cache, fd);
 }
 
 int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error)

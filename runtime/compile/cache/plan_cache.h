@@ -16,7 +16,8 @@
  * Written under another name and renamed; opened without following links; used only when the owner is this user, nobody else can
  * write and it has no other name; walked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When
  * the folder is over its bound, the files that were used longest ago go, from those who are above their share. Several processes
- * may share a folder.
+ * may share a folder: each looks at it after a sixty-fourth of the bound that it has kept, and when what it knows to be free is
+ * used up, so that each other one may be above the bound by as much.
  *
  * A plan is read for damage unless its record holds the file's device, inode, size, times of modification and of change, and this
  * start of the host: not, then, when it was written since (but for one tick of the file system's clock), replaced, or left behind
@@ -42,6 +43,7 @@ struct sl_stop;
 struct sl_plan_cache;
 
 #define SL_PLAN_CACHE_NAME_BYTES 48
+#define SL_PLAN_CACHE_LOOKS      64 /* at the folder, while a process keeps as much as the bound */
 
 struct sl_plan_cache_key {
         char name[SL_PLAN_CACHE_NAME_BYTES];
