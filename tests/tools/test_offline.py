@@ -169,6 +169,21 @@ class Offline(unittest.TestCase):
         self.assertNotIn(job, self.jobs())
         self.assertEqual([path.name for path in self.folder.glob("out.npy*")], ["out.npy"])
 
+    def test_a_job_whose_folder_is_removed_ends_and_leaves_nothing(self):
+        source = self.write("in.npy", npy((TIMES * N, 1, 8, 8), IMAGES * TIMES))
+        job = int(self.offline("submit", "--rule", "none", MODEL, source, self.folder / "out.npy"))
+        self.stop()
+        if self.await_state(job, "waiting", "done") == "done":
+            self.skipTest("the job was done before its runtime ended")
+        process = self.jobs()[job]["process"]
+        shutil.rmtree(self.folder / "state")
+        until = time.monotonic() + HANG_SECONDS
+        while os.path.exists("/proc/%d" % process):
+            self.assertLess(time.monotonic(), until, "its process goes on")
+            time.sleep(0.02)
+        self.assertEqual(list(self.folder.glob("out*")), [])
+        self.start()
+
     def test_an_input_that_changes_ends_the_job_with_its_name(self):
         times = TIMES
         source = self.write("in.npy", npy((times * N, 1, 8, 8), IMAGES * times))

@@ -357,6 +357,13 @@ bool offline_job_is_held(const struct offline_job *job)
         return held;
 }
 
+bool offline_job_is_gone(const struct offline_job *job)
+{
+        struct stat stat;
+
+        return fstat(job->lock_fd, &stat) == 0 && stat.st_nlink == 0;
+}
+
 int offline_job_set_wish(const struct offline_job *job, const char *wish, struct sl_error *error)
 {
         return write_file(job, "wish", wish, error);

@@ -86,6 +86,9 @@ void offline_job_remove(struct offline_job *job);
 int offline_job_lock(struct offline_job *job);
 bool offline_job_is_held(const struct offline_job *job);
 
+/* Somebody has removed its folder. The lock is held here. */
+bool offline_job_is_gone(const struct offline_job *job);
+
 /* "run", "pause" or "cancel". */
 int offline_job_set_wish(const struct offline_job *job, const char *wish, struct sl_error *error);
 void offline_job_wish(const struct offline_job *job, char ret_wish[16]);

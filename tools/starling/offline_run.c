@@ -287,7 +287,7 @@ static void rate(struct run *run, uint64_t now_ns)
 
 /* ---- all of it ---- */
 
-/* True: the user wants it no more, or not now. */
+/* True: the user wants it no more, or not now, or has removed its folder. */
 static bool is_ended_by_wish(struct run *run, uint64_t now_ns)
 {
         char wish[16];
@@ -296,6 +296,11 @@ static bool is_ended_by_wish(struct run *run, uint64_t now_ns)
                 return false;
         run->looked_ns = now_ns;
         rate(run, now_ns);
+        if (offline_job_is_gone(run->job)) {
+                if (access(run->job->folder, F_OK) < 0) /* nor has another job its number and its output by now */
+                        offline_output_remove(run->job);
+                return true;
+        }
         offline_job_wish(run->job, wish);
         if (strcmp(wish, "cancel") == 0)
                 offline_job_say(run->job, OFFLINE_CANCELLED, "");
