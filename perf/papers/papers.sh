@@ -12,6 +12,7 @@
 #     perf/papers/papers.sh fuse_table --out build/fuse_table.json
 #     perf/papers/papers.sh infaas --out build/infaas.json
 #     perf/papers/papers.sh queries --zoo build/zoo --out build/queries.json
+#     perf/papers/papers.sh offline --out build/offline.json
 #     perf/papers/papers.sh tables --out build/tables.json
 #     perf/papers/papers.sh policies --out build/policies.json
 #     perf/papers/papers.sh gpulets --out build/gpulets.json
@@ -22,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 name=${1:-}
 case $name in
-overhead | memory | elastic | diurnal | pause | fuse_table | infaas | queries) targets="starling-tool starling" ;;
+overhead | memory | elastic | diurnal | pause | fuse_table | infaas | queries | offline) targets="starling-tool starling" ;;
 live) targets="starling-tool starling starling-profile" ;;
 netfuse) targets="starling-tool starling bench-netfuse bench-lanes" ;;
 tables) targets=bench-allocation ;;
@@ -30,7 +31,7 @@ policies) targets=bench-policies ;;
 gpulets) targets=bench-lets ;;
 plot) targets= ;;
 *)
-        printf 'papers.sh: no experiment "%s": overhead, memory, elastic, diurnal, live, pause, netfuse, fuse_table, infaas, queries, tables, policies, gpulets, or plot\n' "$name" >&2
+        printf 'papers.sh: no experiment "%s": overhead, memory, elastic, diurnal, live, pause, netfuse, fuse_table, infaas, queries, offline, tables, policies, gpulets, or plot\n' "$name" >&2
         exit 2
         ;;
 esac

@@ -4,15 +4,20 @@
 #include "base/clock.h"
 #include "stats.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SHARE_MAX   0.9
-#define SHARE_LEAST 0.05
-#define FADES       0.9 /* in a turn: what is known is that of ten seconds */
-#define KNOWN       100.0
-#define WINDOW      10u
+/* The least share, and the rest beside the most, are two ticks of a turn: one that settles, one that counts. */
+#define TURN_SECONDS 2.0
+#define SHARE_MAX    0.9
+#define SHARE_HALF   0.5 /* beside requests of which too little is known */
+#define SHARE_LEAST  0.1
+#define SHARE_STEP   0.05
+#define FADES        0.8 /* in a turn: what is known is that of ten seconds */
+#define KNOWN        100.0
+#define WINDOW       10u
 
 static const char *const names[OFFLINE_RULES] = {"starling", "infaas", "none"};
 
@@ -78,6 +83,14 @@ static uint64_t quantile(const double *buckets, double sum, double q)
         return 0;
 }
 
+/* Step by step: the nearer to a half, the more is known of both. At once where there were no requests. */
+static double nearer_to_half(double share)
+{
+        if (share > SHARE_MAX || fabs(share - SHARE_HALF) < SHARE_STEP)
+                return SHARE_HALF;
+        return share < SHARE_HALF ? share + SHARE_STEP : share - SHARE_STEP;
+}
+
 static void adapt_share(struct offline_rule *rule)
 {
         uint64_t rests_ns = quantile(rule->online[0], rule->seen[0], 0.99);
@@ -85,10 +98,10 @@ static void adapt_share(struct offline_rule *rule)
         if (rule->seen[0] + rule->seen[1] < 1) {
                 rule->share = 1;
         } else if (rule->seen[0] < KNOWN || rule->seen[1] < KNOWN || !rests_ns) {
-                rule->share = rule->share > 0.5 ? 0.5 : rule->share;
+                rule->share = nearer_to_half(rule->share);
         } else {
                 rule->ratio = (double)quantile(rule->online[1], rule->seen[1], 0.99) / (double)rests_ns;
-                rule->share = rule->ratio > OFFLINE_RATIO_MAX ? rule->share * 0.7 : rule->share + 0.05;
+                rule->share = rule->ratio > OFFLINE_RATIO_MAX ? rule->share * 0.7 : rule->share + SHARE_STEP;
         }
         rule->share = rule->share < SHARE_LEAST ? SHARE_LEAST : rule->share;
         if (rule->share > SHARE_MAX && rule->seen[0] + rule->seen[1] >= 1)
@@ -110,7 +123,7 @@ static void learn_starling(struct offline_rule *rule, const struct offline_count
                 rule->online[computed][i] += n;
                 rule->seen[computed] += n;
         }
-        rule->turn_at += seconds;
+        rule->turn_at += seconds / TURN_SECONDS;
         if (rule->turn_at >= 1) {
                 rule->turn_at = 0;
                 adapt_share(rule);

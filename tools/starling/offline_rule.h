@@ -2,11 +2,12 @@
 /*
  * When an offline job computes. It reads the runtime's stats page, and asks the runtime nothing.
  *
- *     starling   in turns of a second it computes for a share of the time and rests for the others. Requests that end while it
- * computes are compared with those that end while it rests: as long as their p99 is at most 1.05 x, its share grows, up to 0.95;
- * else it shrinks. Without requests it computes all the time. infaas     it pauses while the host's cores are used to more than 40
- * %, but for what this runtime computes in the background, or requests are slower than profiled: their p99 of a second above that
- * of the time before the job began. none       it computes all the time: the class alone keeps it behind requests.
+ *     starling   in turns of two seconds, for a share of each. Requests that end while it computes are compared with those that end
+ *                while it rests: the share grows while their p99 is at most 1.05 x, up to 0.9, and shrinks else. Without requests
+ *                it computes all the time, beside too few to compare half of it
+ *     infaas     while others use at most 40 % of the host's cores, and the p99 of the requests of the last second is not above
+ *                that of the second before the job began
+ *     none       all the time: the class alone keeps it behind requests
  *
  * Sources: Romero et al., INFaaS, 2021, section 6.3.2 (rule `infaas`).
  * A plain value, but for the page that it has open. One thread.

@@ -26,6 +26,7 @@ LIVE = {
                 "--hybrids", "2"],
     "infaas": ["--loads", "0.2,0.5", "--seconds", "0.3", "--repeats", "1", "--latency_ms", "1000", "--saturated", "0.2"],
     "queries": ["--seconds", "0.2", "--turns", "1", "--saturated", "0.1", "--loads", "0.5,2", "--latency_ms", "1000"],
+    "offline": ["--seconds", "0.3", "--settle", "0.3", "--rounds", "1", "--samples", "200000"],
     "fuse_table": ["--copies", "2", "--seconds", "0.2", "--networks_of_digits", "mlp"],
 }  # fmt: skip
 SIMULATED = {
