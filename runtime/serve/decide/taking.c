@@ -70,7 +70,7 @@ bool sl_taking_next_alike(
                 const struct sl_task *task = sl_task_queue_at(taking->queue, taking->passed);
 
                 if (task->kind == first->kind && !task->reruns && fits(taking, alike, task) &&
-                        alike->is_equal(alike->context, first, task)) {
+                        alike->goes_along(alike->context, first, task)) {
                         *ret_piece = *task;
                         note_taken(taking, task, end_with(taking, alike, task));
                         taking->taken += task->samples;

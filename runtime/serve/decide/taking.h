@@ -34,8 +34,8 @@ struct sl_alike {
         bool in_order;                 /* none is passed by */
         const struct sl_size_line *line;
         uint64_t now_ns, ns_max; /* that the job may be expected to take */
-        /* Have they equal shapes, but for their rows? */
-        bool (*is_equal)(void *context, const struct sl_task *a, const struct sl_task *b);
+        /* Has @b the first one's shapes, but for its rows, and its outputs room in the job? */
+        bool (*goes_along)(void *context, const struct sl_task *first, const struct sl_task *b);
         void *context;
 };
 

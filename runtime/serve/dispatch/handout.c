@@ -75,10 +75,36 @@ static void add_piece(
         note_assigned(segment, executor, handout->schedule->now_ns);
 }
 
-/* What two requests to a plan of any size say of their inputs; a kind alone is no proof of it. */
-static bool is_equal_shape(void *context, const struct sl_task *a, const struct sl_task *b)
+/* Who may go along with a job. */
+struct company {
+        const struct sl_handout *handout;
+        const struct sl_executor *executor;
+        const struct sl_job *job;
+};
+
+/* What others of the job may make comes first. */
+static bool has_room(const struct company *company, const struct sl_task *task)
 {
-        const struct sl_handout *handout = context;
+        const struct sl_segment *segment = sl_accumulator_segment(company->handout->schedule->accumulator, task->segment);
+        const struct sl_assembly *assembly = segment->work->assembly;
+        const struct sl_made_output *made = &segment->work->made[task->member * assembly->member_outputs];
+        uint64_t room_bytes = company->executor->room_bytes;
+        const struct sl_job *job = company->job;
+
+        for (uint32_t i = 0; i < job->n_outputs && assembly->open_outputs && room_bytes != UINT64_MAX; i++) {
+                uint64_t taken = sl_job_room(job, job->n_pieces, i);
+
+                if (taken > room_bytes || made[i].capacity_bytes > room_bytes - taken)
+                        return false;
+        }
+        return true;
+}
+
+/* What two requests to a plan of any size say of their inputs, as a kind alone is no proof of it; and there is room for outputs. */
+static bool goes_along(void *context, const struct sl_task *a, const struct sl_task *b)
+{
+        const struct company *company = context;
+        const struct sl_handout *handout = company->handout;
         const struct sl_work *first = sl_accumulator_segment(handout->schedule->accumulator, a->segment)->work,
                              *second = sl_accumulator_segment(handout->schedule->accumulator, b->segment)->work;
 
@@ -89,7 +115,7 @@ static bool is_equal_shape(void *context, const struct sl_task *a, const struct 
                         (x->rank > 1 && memcmp(&x->dims[1], &y->dims[1], (x->rank - 1) * sizeof(x->dims[0])) != 0))
                         return false;
         }
-        return true;
+        return has_room(company, b);
 }
 
 /* Requests of the first one's size go along. */
@@ -98,16 +124,17 @@ static void gather_alike(struct sl_handout *handout, struct sl_taking *taking, c
 {
         const struct sl_model *model = handout->model;
         bool is_inline = executor->class->is_immediate;
+        struct company company = {.handout = handout, .executor = executor, .job = job};
         const struct sl_alike alike = {
                 .rows_max = model->rows_max,
-                .pieces_max = executor->class->has_one_room ? 1 : SL_JOB_ALIKE_MAX,
+                .pieces_max = SL_JOB_ALIKE_MAX,
                 .spared = handout->spared,
                 .in_order = model->batching.in_order,
                 .line = is_inline ? &model->gauge.line : &model->line,
                 .now_ns = handout->schedule->now_ns,
                 .ns_max = is_inline ? handout->schedule->budget->limit_ns : model->slice_ns,
-                .is_equal = is_equal_shape,
-                .context = handout,
+                .goes_along = goes_along,
+                .context = &company,
         };
         struct sl_task task;
 

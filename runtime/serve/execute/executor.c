@@ -14,6 +14,7 @@ void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t jobs_ma
         executor->jobs_max = jobs_max;
         executor->cores = 1;
         executor->samples_max = UINT32_MAX;
+        executor->room_bytes = UINT64_MAX;
         executor->wake_fd = -1;
         for (uint32_t i = 0; i < jobs_max; i++) {
                 struct sl_job *job = (struct sl_job *)(memory + i * sl_job_bytes(n_inputs, n_outputs));

@@ -40,7 +40,6 @@ struct sl_executor_class {
         bool is_immediate;  /* give() returns when the job is computed: its time is the giver's */
         bool gives_way;     /* a job in the background ends early, as SL_LOST_YIELDED, when another one is given */
         bool names_the_job; /* its answers say of which job they are, and come in any order of jobs */
-        bool has_one_room;  /* for outputs that say only afterwards how large they are: of one piece of a job */
 
         /* The job is that of the slot. @from: the giver's own wait, or NULL. */
         void (*give)(struct sl_executor *executor, uint32_t slot, struct sl_wait *from);
@@ -63,6 +62,7 @@ struct sl_executor {
         const struct sl_executor_class *class;
         uint32_t batch_max;   /* samples of its largest batch */
         uint32_t samples_max; /* of a job */
+        uint64_t room_bytes;  /* for each output of a job that says only afterwards how large it is; UINT64_MAX: what pieces say */
         uint32_t jobs_max;    /* that it can have: SL_EXECUTOR_JOBS_MAX, or up to SL_EXECUTOR_SLOTS_MAX */
         uint32_t gpu;         /* 1 + the GPU whose process can combine what members make in it; 0: none */
         int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/bytes.h"
 #include "fault.h"
 #include "layout.h"
 #include "regions.h"
@@ -95,6 +96,16 @@ static inline struct sl_made_output *sl_job_given(const struct sl_job *job)
 static inline struct sl_made_output *sl_job_made(const struct sl_job *job, uint32_t piece)
 {
         return sl_job_given(job) + job->n_inputs + (size_t)piece * job->n_outputs;
+}
+
+/* Where room for the piece's output @output begins, when all pieces have as much as they say, one behind the other. */
+static inline uint64_t sl_job_room(const struct sl_job *job, uint32_t piece, uint32_t output)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < piece; i++)
+                bytes += sl_align_up(sl_job_made(job, i)[output].capacity_bytes, SL_LINE_BYTES);
+        return bytes;
 }
 
 /* Not begun; begun; given up by the dispatcher, since it takes longer than the dispatcher may be away; given up in the background,

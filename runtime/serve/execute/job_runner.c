@@ -26,7 +26,8 @@ struct sl_job_runner {
         struct sl_shape *shapes;           /* [info->n_inputs] of open inputs; NULL */
         struct sl_instance_part *parts;    /* [SL_JOB_ALIKE_MAX] of a plan of any size, with all that they point to; NULL */
         struct sl_growth_share growth;     /* of a plan with data-dependent steps */
-        const struct sl_made_output *room; /* of a run: what its job says of outputs */
+        const struct sl_job *job;          /* of a run: which says what room its outputs have, */
+        uint32_t piece;                    /* and this piece's are made */
         uint64_t lacked_bytes;             /* of a run: of an output for which there was no memory; 0: there was */
 };
 
@@ -238,9 +239,10 @@ static bool make_room(struct sl_open_output *open, uint64_t bytes)
         struct sl_job_runner *runner = open->context;
         uint32_t output = (uint32_t)(open - runner->open);
 
-        if (bytes > runner->room[output].capacity_bytes)
+        if (bytes > sl_job_made(runner->job, runner->piece)[output].capacity_bytes)
                 return false;
-        if (!runner->options.make_room(runner->options.room_context, output, bytes)) {
+        if (!runner->options.make_room(
+                    runner->options.room_context, output, sl_job_room(runner->job, runner->piece, output) + bytes)) {
                 runner->lacked_bytes = bytes;
                 return false;
         }
@@ -263,7 +265,8 @@ static int run_open(const struct sl_job_run *run, uint32_t piece, const struct s
         struct sl_open_output *open = run->runner->open;
         int r;
 
-        run->runner->room = made;
+        run->runner->job = run->job;
+        run->runner->piece = piece;
         run->runner->lacked_bytes = 0;
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 open[i] = open_output(run->runner, &made[i]);
@@ -292,12 +295,28 @@ static void fill_part(const struct sl_job_run *run, uint32_t piece, struct sl_in
         }
 }
 
+/* For the last of them, behind the others. */
+static bool make_room_for_parts(const struct sl_job_run *run, uint32_t last)
+{
+        const struct sl_job_runner_options *options = &run->runner->options;
+
+        for (uint32_t i = 0; i < run->runner->info->n_outputs && options->make_room; i++) {
+                uint64_t bytes = sl_job_room(run->job, last, i) + sl_job_made(run->job, last)[i].capacity_bytes;
+
+                if (!options->make_room(options->room_context, i, bytes))
+                        return false;
+        }
+        return true;
+}
+
 /* Several requests of a plan of any size, which differ in nothing but their rows. */
 static int run_parts(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, struct sl_error *error)
 {
         struct sl_job_runner *runner = run->runner;
         int r;
 
+        if (!make_room_for_parts(run, pieces[n - 1]))
+                return sl_error_set(error, ENOMEM, "there is no memory for the outputs of %u requests at once", n);
         for (uint32_t i = 0; i < n; i++)
                 fill_part(run, pieces[i], &runner->parts[i]);
         give_shapes(run, pieces, n);

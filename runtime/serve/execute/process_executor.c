@@ -126,16 +126,18 @@ static bool is_shape(const struct sl_port *port, const struct sl_made_output *ma
 }
 
 /* What is larger than the room of the staging may still fit the client's buffer, which is told so. Return: the status then. */
-static int take_made(
-        const struct sl_process *p, struct sl_job *job, uint32_t slot, uint32_t output, int32_t status, struct sl_fault *fault)
+static int take_made(const struct sl_process *p, struct sl_job *job, const struct sl_prediction *answer, uint32_t output)
 {
-        struct sl_made_output *own = &sl_job_made(job, 0)[output];
-        struct sl_made_output made = sl_process_reply_made(p->reply, p->staging.n_outputs, slot)[output];
+        struct sl_made_output *own = &sl_job_made(job, answer->piece)[output];
+        struct sl_made_output made = sl_process_reply_made(p->reply, p->staging.n_outputs, answer->slot, answer->piece)[output];
         uint64_t room_bytes = p->staging.outputs[output].room_bytes;
-        bool fits_client, fits_room = made.bytes <= room_bytes;
+        bool unwanted = sl_job_outputs(job, answer->piece)[output].region == SL_NO_REGION;
+        bool fits_client, fits_room = unwanted || made.bytes <= room_bytes;
+        struct sl_fault *fault = &job->faults[answer->piece];
+        int32_t status = answer->status;
 
         made.capacity_bytes = own->capacity_bytes;
-        fits_client = made.bytes <= made.capacity_bytes;
+        fits_client = unwanted || made.bytes <= made.capacity_bytes;
         if (!is_shape(&p->staging.outputs[output].port.port, &made) || (status == 0 && !(fits_client && fits_room)))
                 return -EIO;
         *own = made;
@@ -154,7 +156,7 @@ static void take_output(
         struct sl_job *ordered = &sl_process_order_job(p->order, job, slot)->job; /* which only this process writes to */
         struct sl_place place = combined ? sl_accumulator_result(p->options.accumulator, &job->pieces[piece], output)
                                          : sl_job_outputs(job, piece)[output];
-        uint64_t bytes = sl_port_is_open(&port->port) ? sl_job_made(job, 0)[output].bytes
+        uint64_t bytes = sl_port_is_open(&port->port) ? sl_job_made(job, piece)[output].bytes
                                                       : sl_served_port_bytes(port, job->pieces[piece].samples);
 
         if (place.region == SL_NO_REGION) /* nobody wants it */
@@ -183,7 +185,7 @@ static void take_prediction(struct sl_process *p, struct sl_job *job, struct sl_
         sl_fault_clear(fault);
         for (uint32_t i = 0; i < p->staging.n_outputs; i++)
                 if (sl_port_is_open(&p->staging.outputs[i].port.port) && (answer->status == 0 || answer->status == -EMSGSIZE))
-                        answer->status = take_made(p, job, slot, i, answer->status, fault);
+                        answer->status = take_made(p, job, answer, i);
         if (answer->explained && !fault->text[0]) {
                 memcpy(fault->text, p->reply->faults[slot][answer->piece].text, sizeof(fault->text));
                 fault->text[sizeof(fault->text) - 1] = 0;
@@ -304,7 +306,6 @@ static void process_stop(struct sl_executor *executor)
 static const struct sl_executor_class process_class = {
         .name = "process",
         .names_the_job = true,
-        .has_one_room = true,
         .give = process_give,
         .poll = process_poll,
         .waiting = process_waiting,
@@ -330,6 +331,7 @@ static int make_tables(struct sl_process *p, struct sl_error *error)
                 return sl_error_set(error, ENOMEM, "no memory for a worker process");
         sl_executor_init(&p->common, p->memory, jobs_max, info->n_inputs, info->n_outputs);
         p->common.samples_max = p->staging.samples_max;
+        p->common.room_bytes = p->options.open_bytes;
         return 0;
 }
 

@@ -115,10 +115,11 @@ struct sl_process_reply {
         alignas(SL_LINE_PAIR_BYTES) unsigned char parts[]; /* sl_process_reply_made(); then the staging (process_staging.h) */
 };
 
-/* What the slot's job has made of outputs that say only afterwards how large they are: [outputs]. */
-static inline struct sl_made_output *sl_process_reply_made(struct sl_process_reply *reply, uint32_t n_outputs, uint32_t slot)
+/* [outputs], of one of the first SL_JOB_ALIKE_MAX pieces of the slot's job: what it has made of those of unknown size. */
+static inline struct sl_made_output *sl_process_reply_made(
+        struct sl_process_reply *reply, uint32_t n_outputs, uint32_t slot, uint32_t piece)
 {
-        return (struct sl_made_output *)reply->parts + (size_t)slot * n_outputs;
+        return (struct sl_made_output *)reply->parts + ((size_t)slot * SL_JOB_ALIKE_MAX + piece) * n_outputs;
 }
 
 static inline uint64_t sl_process_job_bytes(uint32_t n_inputs, uint32_t n_outputs)

@@ -114,6 +114,18 @@ static uint64_t least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
+/* Pieces share the room of an output that says only afterwards how large it is; what nobody wants has none. */
+static void place_open(const struct sl_process *p, const struct sl_job *job, uint32_t piece, uint32_t output, struct sl_job *copy)
+{
+        struct sl_place *place = &sl_job_outputs(copy, piece)[output];
+
+        place->offset += sl_job_room(job, piece, output);
+        if (sl_job_outputs((struct sl_job *)job, piece)[output].region == SL_NO_REGION)
+                *place = (struct sl_place){.region = SL_NO_REGION};
+        sl_job_made(copy, piece)[output].capacity_bytes =
+                least(sl_job_made(job, piece)[output].capacity_bytes, p->staging.outputs[output].room_bytes);
+}
+
 /* As the worker sees it: the same pieces, with places of its own for what it makes. */
 static void copy_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
 {
@@ -128,14 +140,16 @@ static void copy_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
         memcpy(copy->pieces, job->pieces, job->n_pieces * sizeof(job->pieces[0]));
         for (uint32_t i = 0; i < job->n_pieces; i++) {
                 memcpy(sl_job_inputs(copy, i), sl_job_inputs(job, i), job->n_inputs * sizeof(struct sl_place));
-                for (uint32_t k = 0; k < job->n_outputs; k++)
-                        sl_job_outputs(copy, i)[k] = staged_place(p, slot, k, samples);
+                for (uint32_t k = 0; k < job->n_outputs; k++) {
+                        bool is_open = sl_port_is_open(&p->staging.outputs[k].port.port);
+
+                        sl_job_outputs(copy, i)[k] = staged_place(p, slot, k, is_open ? 0 : samples);
+                        if (is_open)
+                                place_open(p, job, i, k, copy);
+                }
                 ordered->gathers[i] = gather_of(p, &job->pieces[i]);
                 samples += job->pieces[i].samples;
         }
-        for (uint32_t k = 0; k < job->n_outputs; k++)
-                sl_job_made(copy, 0)[k].capacity_bytes =
-                        least(sl_job_made(job, 0)[k].capacity_bytes, p->staging.outputs[k].room_bytes);
         memcpy(sl_job_given(copy), sl_job_given(job), job->n_inputs * sizeof(struct sl_made_output));
         p->unaccounted[slot] = samples;
 }

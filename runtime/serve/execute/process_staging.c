@@ -57,7 +57,8 @@ int sl_process_staging_init(
                 .n_outputs = info->n_outputs,
                 .outputs = calloc((size_t)info->n_outputs + 1, sizeof(*staging.outputs)),
                 .first = sl_align_up(
-                        SL_EXECUTOR_SLOTS_MAX * (uint64_t)info->n_outputs * sizeof(struct sl_made_output), SL_LINE_PAIR_BYTES),
+                        SL_EXECUTOR_SLOTS_MAX * SL_JOB_ALIKE_MAX * (uint64_t)info->n_outputs * sizeof(struct sl_made_output),
+                        SL_LINE_PAIR_BYTES),
         };
         int r = staging.outputs ? fill(&staging, info, batch_max, open_bytes) : -ENOMEM;
 

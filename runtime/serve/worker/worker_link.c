@@ -192,14 +192,16 @@ void sl_worker_link_sleep(struct sl_worker_link *link)
 
 static void copy_job(const struct sl_job *from, struct sl_job *to)
 {
+        uint32_t pieces = from->n_pieces < SL_JOB_ALIKE_MAX ? from->n_pieces : SL_JOB_ALIKE_MAX; /* that have outputs of any size */
+
         to->n_pieces = from->n_pieces;
         to->n_inputs = from->n_inputs;
         to->n_outputs = from->n_outputs;
         to->priority = from->priority;
         memcpy(to->pieces, from->pieces, from->n_pieces * sizeof(from->pieces[0]));
         memcpy(to->places, from->places, (size_t)from->n_pieces * (from->n_inputs + from->n_outputs) * sizeof(from->places[0]));
-        /* of the first piece: others are gathered in this process alone */
-        memcpy(sl_job_given(to), sl_job_given(from), (from->n_inputs + from->n_outputs) * sizeof(struct sl_made_output));
+        memcpy(sl_job_given(to), sl_job_given(from),
+                (from->n_inputs + (size_t)pieces * from->n_outputs) * sizeof(struct sl_made_output));
 }
 
 /* Those of a later job may have come as well. */
@@ -273,8 +275,9 @@ void sl_worker_link_answer(
 
         if (prediction->explained)
                 reply->faults[slot][prediction->piece] = job->faults[prediction->piece];
-        memcpy(sl_process_reply_made(reply, job->n_outputs, slot), sl_job_made(job, 0),
-                job->n_outputs * sizeof(struct sl_made_output));
+        if (prediction->piece < SL_JOB_ALIKE_MAX)
+                memcpy(sl_process_reply_made(reply, job->n_outputs, slot, prediction->piece), sl_job_made(job, prediction->piece),
+                        job->n_outputs * sizeof(struct sl_made_output));
         reply->answers[link->answered % SL_PROCESS_ANSWERS] = *prediction;
         reply->answers[link->answered % SL_PROCESS_ANSWERS].slot = (uint8_t)slot;
         atomic_store_explicit(&reply->answered, ++link->answered, memory_order_seq_cst); /* Y1 */

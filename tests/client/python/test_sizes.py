@@ -248,13 +248,36 @@ class IsolatedSizes(Sizes):
             wanted = attention_answer(x) if size else np.zeros_like(x)
             for name in ("process", "thread"):
                 self.check(client, name, x, wanted)
-        for size in range(240, 248):  # those of one size that wait, of different rows
-            feeds = [random.standard_normal((i % 3 + 1, size, 64)).astype(np.float32) for i in range(8)]
-            for x, future in [(x, client.submit("process", x)) for x in feeds]:
-                np.testing.assert_allclose(future.result(LIMIT), attention_answer(x), atol=1e-4)
         self.assertEqual(self.plans(runtime), {"process", "process[any]", "thread", "thread[any]"})
         self.assertGreater(runtime.batches("process[any]", "process"), 0)
         self.assertEqual(runtime.batches("thread[any]", "process"), 0)
+
+    def burst(self, runtime, client, feeds, rooms):
+        """Requests that all wait before the first is computed."""
+        pids = self.processes(runtime)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        futures = [client.submit("attention", x, outputs={"y": room}) for x, room in zip(feeds, rooms, strict=True)]
+        time.sleep(0.02)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        for x, future in zip(feeds, futures, strict=True):
+            np.testing.assert_allclose(future.result(LIMIT), attention_answer(x), atol=1e-4)
+
+    def test_requests_of_one_size_are_computed_together_as_far_as_their_outputs_have_room(self):
+        config = b"instances: 1\ndynamic_bytes_max: 4 MiB\n"
+        runtime, client = self.served({"attention": {"1/model.onnx": attention_model(), "config.yaml": config}})
+        random = np.random.default_rng(7)
+        for size in range(1, 30):  # what jobs take is learned
+            client.infer("attention", np.ones((2, size, 64), np.float32))
+        for rows in (8, 2048):  # of the rooms, each of 2 MiB at last
+            rooms = [client.empty((4, rows, 64)) for _ in range(8)]
+            before, sizes = runtime.batches("attention[any]", "process"), range(rows // 100 + 2, rows // 100 + 8)
+            for size in sizes:
+                feeds = [random.standard_normal((i % 3 + 1, size, 64)).astype(np.float32) for i in range(8)]
+                self.burst(runtime, client, feeds, rooms)
+            self.assertLess(runtime.batches("attention[any]", "process") - before, 8 * len(sizes))
+        self.assertEqual(self.plans(runtime), {"attention", "attention[any]"})
 
     def test_a_request_whose_process_is_killed_ends_with_that_and_the_next_size_is_computed(self):
         runtime, client = self.served({"attention": {"1/model.onnx": attention_model(), "config.yaml": b"instances: 1\n"}})

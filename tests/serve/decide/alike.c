@@ -27,7 +27,7 @@ static void set_up(void)
         for (uint64_t i = 1; i <= 50; i++)
                 sl_size_line_learn(&line, i, 100 + 10 * i);
         alike = (struct sl_alike){
-                .rows_max = 100, .pieces_max = 100, .line = &line, .now_ns = 1000, .ns_max = 1000000, .is_equal = is_equal};
+                .rows_max = 100, .pieces_max = 100, .line = &line, .now_ns = 1000, .ns_max = 1000000, .goes_along = is_equal};
 }
 
 static void tear_down(void)
