@@ -23,6 +23,12 @@ static uint64_t answer_ns(const struct sl_candidate *c)
         return (c->state == SL_CANDIDATE_UNLOADED ? c->load_ns : c->wait_ns) + c->service_ns;
 }
 
+/* The least that it may take to be promised in time: whether it still takes longer the next answer says. */
+static uint64_t least_ns(const struct sl_candidate *c)
+{
+        return c->service_ns >> c->doubt;
+}
+
 static bool is_known(const struct sl_candidate *c)
 {
         return c->service_ns && (c->state != SL_CANDIDATE_UNLOADED || c->load_ns);
@@ -35,7 +41,7 @@ static bool is_cheap(const struct sl_needs *needs, const struct sl_candidate *c)
 
 static bool is_fast(const struct sl_needs *needs, const struct sl_candidate *c)
 {
-        return !needs->latency_ns || (is_known(c) && answer_ns(c) <= needs->latency_ns);
+        return !needs->latency_ns || (is_known(c) && answer_ns(c) - c->service_ns + least_ns(c) <= needs->latency_ns);
 }
 
 static bool suits(const struct look *look, const struct sl_candidate *c)
@@ -247,7 +253,7 @@ static enum sl_lack lacks(const struct look *look, const struct sl_candidate *c)
                 return SL_LACK_ACCURACY;
         if (!is_cheap(look->needs, c))
                 return SL_LACK_COST;
-        if (look->needs->latency_ns && (!c->service_ns || c->service_ns > look->needs->latency_ns))
+        if (look->needs->latency_ns && (!c->service_ns || least_ns(c) > look->needs->latency_ns))
                 return SL_LACK_LATENCY;
         return c->state == SL_CANDIDATE_UNLOADED ? SL_LACK_LOAD : SL_LACK_ROOM;
 }

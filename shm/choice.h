@@ -4,7 +4,9 @@
  * memory of its own; equal arguments give equal choices.
  *
  * A variant *suits* when it takes requests now, is as accurate as asked, costs no more than asked, and is expected to answer
- * in time: its wait and a request of these samples. What is not known of it cannot be promised, and does not suit.
+ * in time: its wait and a request of these samples. What is not known of it cannot be promised, and does not suit. Where what is
+ * known is in doubt, as no job has confirmed it for long (task_page.h), the least that it may be counts: else a figure learned
+ * while others had the cores would keep away for ever those whose jobs would correct it.
  *
  * The rule of `starling`, in order; the first that finds one decides:
  *   1. Of those that suit, with an accuracy asked for: the cheapest, where what costs at most a tenth more counts as cheap.
@@ -64,6 +66,7 @@ struct sl_candidate {
         enum sl_candidate_state state;
         double accuracy, cost; /* cost: in whatever unit, the same for all */
         uint64_t service_ns;   /* what the request takes it; 0: not known */
+        uint32_t doubt;        /* of that: it may be as little as service_ns / 2^doubt; below 64 */
         uint64_t wait_ns;      /* before that begins */
         uint64_t load_ns;      /* of UNLOADED; 0: not known */
         bool is_interfered;    /* it takes longer than usual, without having more to do */

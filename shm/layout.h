@@ -54,7 +54,7 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      13
+#define SL_WIRE_VERSION      14
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */

@@ -105,16 +105,40 @@ static inline uint64_t sl_variant_word_wait_ns(uint32_t word)
         return (uint64_t)(word & SL_VARIANT_WAIT_UNITS) * SL_VARIANT_UNIT_NS;
 }
 
-/* How many workers it has, 0: the dispatcher alone computes it, or nobody does; above bit 24 in which state they are (enum
- * sl_condition of the runtime; the header's enum starling_condition). */
-static inline uint32_t sl_variant_workers(uint32_t workers, uint32_t condition)
+/*
+ * What was learned while others had the cores, and keeps all queries away, no job would ever correct. So what jobs take is doubted
+ * of a variant that has had no request for so long: once more with each such time, at most so often. A query with a latency takes
+ * its jobs to take half as long for each doubt. The first that comes ends the doubt, and its job says anew what they take: of what
+ * is as slow as was learned, one query in so long at most is answered late. What rests is not doubted, as a load costs more.
+ */
+#define SL_VARIANT_DOUBT_NS  2000000000ull
+#define SL_VARIANT_DOUBT_MAX 31u
+
+/* @idle_ns: since its last request; 0: some are in flight. */
+static inline uint32_t sl_variant_doubt(uint64_t idle_ns)
 {
-        return workers | condition << 24;
+        uint64_t doubt = idle_ns / SL_VARIANT_DOUBT_NS;
+
+        return (uint32_t)(doubt < SL_VARIANT_DOUBT_MAX ? doubt : SL_VARIANT_DOUBT_MAX);
+}
+
+#define SL_VARIANT_WORKERS_MAX 0xffffu
+
+/* How many workers it has, 0: the dispatcher alone computes it, or nobody does; above bit 16 how often what its jobs take is
+ * doubted; above bit 24 in which state they are (enum sl_condition of the runtime; the header's enum starling_condition). */
+static inline uint32_t sl_variant_workers(uint32_t workers, uint32_t condition, uint32_t doubt)
+{
+        return (workers < SL_VARIANT_WORKERS_MAX ? workers : SL_VARIANT_WORKERS_MAX) | doubt << 16 | condition << 24;
 }
 
 static inline uint32_t sl_variant_workers_count(uint32_t word)
 {
-        return word & 0xffffff;
+        return word & SL_VARIANT_WORKERS_MAX;
+}
+
+static inline uint32_t sl_variant_workers_doubt(uint32_t word)
+{
+        return word >> 16 & 0xff;
 }
 
 static inline uint32_t sl_variant_workers_condition(uint32_t word)

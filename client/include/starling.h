@@ -649,7 +649,7 @@ struct starling_variant {
         char reason[STARLING_TEXT_BYTES]; /* why it does not serve, or "" */
         uint32_t condition;               /* enum starling_condition */
         uint32_t choice;                  /* the rule of its task: 0 starling, 1 infaas, 2 cheapest, 3 accurate */
-        uint32_t reserved0;
+        uint32_t doubt;                   /* of latency_ns: queries take it to be as little as latency_ns / 2^doubt */
         uint64_t reserved[7];
 };
 

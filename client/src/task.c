@@ -106,7 +106,9 @@ static void describe(
         variant->workers = sl_variant_workers_count(word);
         variant->condition = sl_variant_workers_condition(word);
         variant->wait_ns = sl_variant_word_wait_ns(atomic_load_explicit(&page->lines[row->index].word, memory_order_relaxed));
-        if (!variant->latency_ns)
+        if (variant->latency_ns)
+                variant->doubt = sl_variant_workers_doubt(word);
+        else
                 variant->latency_ns = sl_task_variant_ns(&page->lines[row->index], row, 1);
         if (!copy->task.has_costs)
                 variant->cost = sl_task_measured_cost(&page->lines[row->index], variant->latency_ns);

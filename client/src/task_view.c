@@ -77,27 +77,22 @@ uint64_t sl_task_variant_ns(const struct sl_variant_line *line, const struct sl_
         return measured_ns ? measured_ns : told_ns(row, samples);
 }
 
-static uint32_t condition_of(const struct sl_variant_line *line)
-{
-        return sl_variant_workers_condition(atomic_load_explicit(&line->workers, memory_order_relaxed));
-}
-
 /* Field by field: a client does it for each variant at each submit. */
 static inline void set_candidate(const struct sl_variant_line *line, const struct sl_variant_row *row, bool has_costs,
         uint32_t samples, uint32_t size, struct sl_candidate *ret_candidate)
 {
         uint32_t word = atomic_load_explicit(&line->word, memory_order_relaxed);
-        uint64_t service_ns = learned_ns(line, samples, size);
+        uint32_t workers = atomic_load_explicit(&line->workers, memory_order_relaxed);
+        uint64_t learned = learned_ns(line, samples, size), service_ns = learned ? learned : told_ns(row, samples);
 
-        if (!service_ns)
-                service_ns = told_ns(row, samples);
         ret_candidate->state = state_of(row, word, samples);
         ret_candidate->accuracy = row->accuracy;
+        ret_candidate->doubt = learned ? sl_variant_workers_doubt(workers) : 0;
         ret_candidate->cost = has_costs ? row->cost : sl_task_measured_cost(line, service_ns);
         ret_candidate->service_ns = service_ns;
         ret_candidate->wait_ns = sl_variant_word_wait_ns(word);
         ret_candidate->load_ns = row->load_ns;
-        ret_candidate->is_interfered = condition_of(line) == STARLING_CONDITION_INTERFERED;
+        ret_candidate->is_interfered = sl_variant_workers_condition(workers) == STARLING_CONDITION_INTERFERED;
 }
 
 /* Of a row that is to serve: the dispatcher, which knows first, has withdrawn its model. */

@@ -77,7 +77,13 @@ static void expect_answer(struct scene *s, const char *variant, uint32_t tries)
 
 static void write_condition(struct world *w, uint32_t index, uint32_t condition)
 {
-        atomic_store(&fake_runtime_tasks(w->runtime)->lines[index].workers, sl_variant_workers(1, condition));
+        atomic_store(&fake_runtime_tasks(w->runtime)->lines[index].workers, sl_variant_workers(1, condition, 0));
+}
+
+static void write_doubt(struct world *w, uint32_t doubt)
+{
+        atomic_store(&fake_runtime_tasks(w->runtime)->lines[FAKE_FIRST].workers,
+                sl_variant_workers(1, STARLING_CONDITION_ACTIVE, doubt));
 }
 
 Test(query, one_that_is_interfered_with_is_passed_over_by_queries_with_a_latency)
@@ -137,6 +143,27 @@ Test(query, what_a_task_says_of_batches_counts_until_they_have_been_measured)
         cr_expect(strstr(starling_queue_error(s.world.queue), "takes 15.0 us"), "%s", starling_queue_error(s.world.queue));
         write_line(&s.world, FAKE_FIRST, sl_variant_word(false, 0)); /* 20 us, as was measured */
         open_query(&s, (struct starling_query){.accuracy = 0.5, .latency_ns = 17000});
+        cr_expect_eq(starling_infer(s.world.queue, &s.echo.request, &done), -EDOM);
+        world_leave(&s.world);
+}
+
+/* Two samples take 20 us as learned, 15 us as told. */
+Test(query, what_was_learned_long_ago_and_is_doubted_keeps_nobody_away)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s);
+        write_told(&s.world);
+        write_line(&s.world, FAKE_FIRST, sl_variant_word(false, 0));
+        open_query(&s, (struct starling_query){.accuracy = 0.5, .latency_ns = 11000});
+        cr_expect_eq(starling_infer(s.world.queue, &s.echo.request, &done), -EDOM);
+        write_doubt(&s.world, 1);
+        expect_answer(&s, "first", 1);
+        write_line(&s.world, FAKE_FIRST, sl_variant_word(false, 5000)); /* its wait is what it is */
+        cr_expect_eq(starling_infer(s.world.queue, &s.echo.request, &done), -EBUSY);
+        write_line(&s.world, FAKE_FIRST, sl_variant_word(false, 0));
+        write_told(&s.world); /* what is told is not doubted */
         cr_expect_eq(starling_infer(s.world.queue, &s.echo.request, &done), -EDOM);
         world_leave(&s.world);
 }

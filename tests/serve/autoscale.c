@@ -5,8 +5,10 @@
  */
 #include "executor.h"
 #include "service.h"
+#include "service_time.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +34,17 @@ int32_t __wrap_sl_executor_started(const struct sl_executor *executor)
         int32_t state = __real_sl_executor_started(executor);
 
         return state == SL_EXECUTOR_READY && starts_are_held ? SL_EXECUTOR_STARTING : state;
+}
+
+/* While set, all jobs are learned as such: 1,000 times as long as they were. */
+static _Atomic bool jobs_are_slow;
+
+void __real_sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns);
+void __wrap_sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns);
+
+void __wrap_sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns)
+{
+        __real_sl_service_time_learn(times, samples, jobs_are_slow ? 1000 * ns : ns);
 }
 
 static void *customer_main(void *argument)
@@ -119,6 +132,60 @@ Test(autoscale, a_variant_is_overloaded_while_more_waits_than_it_does, .timeout 
         expect_overload(&service, client, true);
         end(customers);
         expect_overload(&service, client, false);
+        starling_close(client);
+        service_stop(&service);
+}
+
+static uint64_t latency_ns(struct starling_client *client)
+{
+        struct starling_variant variant;
+
+        cr_assert_eq(starling_task_variants(client, "read", &variant, 1), 1);
+        return variant.latency_ns;
+}
+
+static int ask_for_one(struct digits *digits, struct starling_queue *queue, struct starling_model *model)
+{
+        struct starling_tensor input, output;
+        struct starling_request request = digits_request(digits, model, 0, 1, &input, &output);
+        struct starling_completion completion;
+
+        return starling_infer(queue, &request, &completion);
+}
+
+/* Jobs are said to take 80 times as long and more, and then as long as they do: nobody but queries asks for it. */
+Test(autoscale, queries_come_again_to_what_was_slow_once, .timeout = 120)
+{
+        struct starling_query query = {.accuracy = 0.5};
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *lenet, *read;
+        struct starling_error error = {""};
+        struct service service;
+        struct digits digits;
+        uint64_t quick_ns;
+        int r;
+
+        init(&service, SL_AUTOSCALE_OFF);
+        service.options.tasks = list_tasks;
+        service_start(&service);
+        client = service_connect(&service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        cr_assert_eq(starling_model_open(client, "lenet", &lenet, &error), 0, "%s", error.text);
+        digits_load(&digits, client, "lenet");
+        for (uint32_t i = 0; i < 30; i++)
+                cr_assert_eq(ask_for_one(&digits, queue, lenet), 0);
+        SERVICE_AWAIT(&service, (quick_ns = latency_ns(client)) > 0);
+        query.latency_ns = 50 * quick_ns;
+        cr_assert_eq(starling_query_open(client, "read", &query, &read, &error), 0, "%s", error.text);
+        jobs_are_slow = true;
+        SERVICE_AWAIT(&service, ask_for_one(&digits, queue, lenet) == 0 && latency_ns(client) > 80 * quick_ns);
+        jobs_are_slow = false;
+        SERVICE_AWAIT(&service, (r = ask_for_one(&digits, queue, read)) != -EDOM);
+        cr_expect_eq(r, 0, "%s", starling_queue_error(queue));
+        SERVICE_AWAIT(&service, latency_ns(client) <= query.latency_ns);
+        cr_expect_eq(ask_for_one(&digits, queue, read), 0, "one quick job is enough: %s", starling_queue_error(queue));
+        digits_free(&digits);
         starling_close(client);
         service_stop(&service);
 }

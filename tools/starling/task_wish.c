@@ -29,6 +29,7 @@ static struct sl_candidate candidate_of(const struct starling_variant *variant, 
                 .accuracy = variant->accuracy,
                 .cost = variant->cost,
                 .service_ns = service_ns(variant, samples),
+                .doubt = variant->doubt,
                 .wait_ns = variant->wait_ns,
                 .load_ns = variant->load_ns,
                 .is_interfered = variant->condition == STARLING_CONDITION_INTERFERED};

@@ -25,6 +25,9 @@ struct sl_service_time {
 /* A job of @samples took @ns. */
 void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns);
 
+/* The same where no job has confirmed for long what is known (SL_VARIANT_DOUBT_NS): one that took less counts whole. */
+void sl_service_time_relearn(struct sl_service_time *times, uint32_t samples, uint64_t ns);
+
 /* What a job of @samples is expected to take; 0: nothing is known. */
 uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t samples);
 

@@ -322,7 +322,7 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 sl_lines_watch(d, command->index, command->pointer);
                 break;
         case SL_COMMAND_MARK:
-                sl_lines_show(d); /* whoever is told of a model finds what it takes */
+                sl_lines_show(d, sl_pass_now(&d->pass)); /* whoever is told of a model finds what it takes */
                 sl_event_send(d, SL_EVENT_MARKED, NULL, 0, "");
                 break;
         case SL_COMMAND_SAMPLE:

@@ -94,11 +94,11 @@ static void show_workers(const struct sl_model *model)
         show(&model->shown->given_jobs, jobs);
 }
 
-static void show_all(struct sl_dispatcher *d, uint32_t waiting, bool sleeps)
+static void show_all(struct sl_dispatcher *d, uint32_t waiting, uint64_t now_ns, bool sleeps)
 {
         sl_conditions_look(d, sleeps);
         show_dispatcher(d, waiting);
-        sl_lines_show(d);
+        sl_lines_show(d, now_ns);
         for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next) {
                 sl_gauges_in_flight(ensemble);
                 if (ensemble->shown)
@@ -116,10 +116,10 @@ void sl_gauges_show(struct sl_dispatcher *d, uint64_t now_ns)
         if (now_ns - d->gauges_shown_ns < SHOW_STEP_NS)
                 return;
         d->gauges_shown_ns = now_ns;
-        show_all(d, d->waiting, false);
+        show_all(d, d->waiting, now_ns, false);
 }
 
 void sl_gauges_show_before_sleep(struct sl_dispatcher *d)
 {
-        show_all(d, d->in_flight ? d->waiting : 0, true);
+        show_all(d, d->in_flight ? d->waiting : 0, d->n_watched ? sl_clock_ns() : 0, true);
 }

@@ -101,6 +101,23 @@ static uint64_t wait_ns(const struct sl_ensemble *ensemble)
         return ahead * job_ns(ensemble, 1) / (workers ? workers : 1);
 }
 
+/* Where it grows, the next job of the members says anew what they take. */
+static void doubt(struct sl_ensemble *ensemble, uint32_t before, uint32_t now)
+{
+        for (uint32_t m = 0; m < ensemble->assembly.n_members && now > before; m++)
+                ensemble->members[m]->is_doubted = true;
+}
+
+static void show_workers(const struct sl_watched *watched, struct sl_ensemble *ensemble, uint64_t now_ns)
+{
+        uint64_t idle_ns = atomic_load_explicit(&ensemble->idle_ns, memory_order_relaxed);
+        uint32_t before = sl_variant_workers_doubt(atomic_load_explicit(&watched->line->workers, memory_order_relaxed));
+        uint32_t now = sl_variant_doubt(idle_ns && now_ns > idle_ns && !ensemble->rests ? now_ns - idle_ns : 0);
+
+        doubt(ensemble, before, now);
+        show(&watched->line->workers, sl_variant_workers(count_workers(ensemble), sl_conditions_of(ensemble), now));
+}
+
 static void show_wait(const struct sl_dispatcher *d, const struct sl_watched *watched)
 {
         const struct sl_ensemble *ensemble = d->served[watched->index];
@@ -109,15 +126,15 @@ static void show_wait(const struct sl_dispatcher *d, const struct sl_watched *wa
                                             : SL_VARIANT_WITHDRAWN);
 }
 
-static void show_jobs(const struct sl_dispatcher *d, const struct sl_watched *watched)
+static void show_jobs(const struct sl_dispatcher *d, const struct sl_watched *watched, uint64_t now_ns)
 {
-        const struct sl_ensemble *ensemble = d->served[watched->index];
+        struct sl_ensemble *ensemble = d->served[watched->index];
 
         if (!ensemble) {
                 clear(watched->line, SL_VARIANT_WITHDRAWN);
                 return;
         }
-        show(&watched->line->workers, sl_variant_workers(count_workers(ensemble), sl_conditions_of(ensemble)));
+        show_workers(watched, ensemble, now_ns);
         if (ensemble->rests) /* it will take what it has taken */
                 return;
         show(&watched->line->work, work(ensemble));
@@ -134,10 +151,10 @@ void sl_lines_show_waits(struct sl_dispatcher *d)
                 show_wait(d, &d->watched[i]);
 }
 
-void sl_lines_show(struct sl_dispatcher *d)
+void sl_lines_show(struct sl_dispatcher *d, uint64_t now_ns)
 {
         for (uint32_t i = 0; i < d->n_watched; i++) {
                 show_wait(d, &d->watched[i]);
-                show_jobs(d, &d->watched[i]);
+                show_jobs(d, &d->watched[i], now_ns);
         }
 }

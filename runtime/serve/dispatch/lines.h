@@ -18,5 +18,5 @@ void sl_lines_watch(struct sl_dispatcher *dispatcher, uint32_t index, struct sl_
 /* Waits, at the end of a pass. */
 void sl_lines_show_waits(struct sl_dispatcher *dispatcher);
 
-/* Waits, and what jobs take. */
-void sl_lines_show(struct sl_dispatcher *dispatcher);
+/* Waits, what jobs take, and how far that is to be doubted. */
+void sl_lines_show(struct sl_dispatcher *dispatcher, uint64_t now_ns);
