@@ -171,6 +171,8 @@ static int answer(struct replay *replay, const struct sl_logged *entry)
         if (!sl_sim_server_jobs(replay->server, worker) || entry->extra >= sl_sim_server_job(replay->server, worker, 0)->n_pieces)
                 return -EINVAL;
         replay->result->answers++;
+        if (entry->is_doubted)
+                sl_sim_server_doubt(replay->server, worker);
         if (entry->status >= 0 && entry->samples)
                 sl_sim_server_learn(replay->server, worker, entry->samples, entry->ns);
         sl_sim_server_answer(replay->server, worker, entry->extra, entry->status < 0 ? entry->status : 0);

@@ -455,6 +455,11 @@ void sl_sim_server_know(struct sl_sim_server *server, uint32_t model, const stru
         learn_slice(&server->models[model]);
 }
 
+void sl_sim_server_doubt(struct sl_sim_server *server, uint32_t worker)
+{
+        sl_service_time_doubt(&server->models[server->workers[worker].model].service_time);
+}
+
 void sl_sim_server_learn(struct sl_sim_server *server, uint32_t worker, uint32_t samples, uint64_t ns)
 {
         struct model *model = &server->models[server->workers[worker].model];

@@ -57,6 +57,9 @@ uint64_t sl_sim_server_deadline_ns(const struct sl_sim_server *server, const str
 /* A job of @samples took a worker @ns. */
 void sl_sim_server_learn(struct sl_sim_server *server, uint32_t worker, uint32_t samples, uint64_t ns);
 
+/* What is known of the jobs of its model is doubted, as no job has confirmed it for long. */
+void sl_sim_server_doubt(struct sl_sim_server *server, uint32_t worker);
+
 /* What is known of a model's jobs before any. */
 void sl_sim_server_know(struct sl_sim_server *server, uint32_t model, const struct sl_service_time *times);
 

@@ -35,6 +35,7 @@ enum sl_logged_kind {
 struct sl_logged {
         enum sl_logged_kind kind;
         int32_t status;      /* ANSWER, GIVEN_UP */
+        bool is_doubted;     /* ANSWER: what was known of its model's times, before it */
         const void *request; /* ARRIVAL, GIVEN_UP, BROADCAST: as long as it has not ended it is this one */
         uint32_t of;         /* DECISION, ANSWER: its model; ARRIVAL: its ensemble */
         uint32_t worker;     /* DECISION, ANSWER: its number in the model; ARRIVAL: the client */

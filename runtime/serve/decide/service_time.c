@@ -23,20 +23,12 @@ void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint
 
         if (*known > 0 && sample_ns > OUTLIER * *known)
                 sample_ns = OUTLIER * *known;
-        *known = *known > 0 ? *known + LEARNING_RATE * (sample_ns - *known) : sample_ns;
+        if (*known > 0 && !(times->is_doubted && sample_ns > 0 && sample_ns < *known))
+                sample_ns = *known + LEARNING_RATE * (sample_ns - *known);
+        *known = sample_ns;
+        times->is_doubted = false;
         if (*known > 0)
                 times->known |= 1u << bucket;
-}
-
-void sl_service_time_relearn(struct sl_service_time *times, uint32_t samples, uint64_t ns)
-{
-        double *known = &times->sample_ns[samples_bucket(samples)];
-        double sample_ns = (double)ns / (samples ? samples : 1);
-
-        if (sample_ns > 0 && sample_ns < *known)
-                *known = sample_ns;
-        else
-                sl_service_time_learn(times, samples, ns);
 }
 
 /* Whose time says what a sample costs in jobs of this size: its own, that of the next smaller size that is known, or of the next

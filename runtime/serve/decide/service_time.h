@@ -19,14 +19,18 @@
 
 struct sl_service_time {
         uint32_t known;                            /* classes, as bits */
+        bool is_doubted;                           /* until the next job is learned */
         double sample_ns[SL_SERVICE_TIME_CLASSES]; /* moving average; 0: not known */
 };
 
 /* A job of @samples took @ns. */
 void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns);
 
-/* The same where no job has confirmed for long what is known (SL_VARIANT_DOUBT_NS): one that took less counts whole. */
-void sl_service_time_relearn(struct sl_service_time *times, uint32_t samples, uint64_t ns);
+/* No job has confirmed for long what is known (SL_VARIANT_DOUBT_NS): the next one counts whole, if it takes less. */
+static inline void sl_service_time_doubt(struct sl_service_time *times)
+{
+        times->is_doubted = true;
+}
 
 /* What a job of @samples is expected to take; 0: nothing is known. */
 uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t samples);

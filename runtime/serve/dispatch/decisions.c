@@ -79,6 +79,7 @@ void sl_decisions_write_answer(struct sl_decision_log *log, const struct sl_mode
                 log->has_changed = true;
         sl_decision_log_enter(log, &(struct sl_logged){.kind = SL_LOGGED_ANSWER,
                                            .status = prediction->status,
+                                           .is_doubted = model->service_time.is_doubted,
                                            .of = sl_decision_log_find_model(log, model),
                                            .worker = number,
                                            .samples = prediction->job_samples,

@@ -105,7 +105,7 @@ static uint64_t wait_ns(const struct sl_ensemble *ensemble)
 static void doubt(struct sl_ensemble *ensemble, uint32_t before, uint32_t now)
 {
         for (uint32_t m = 0; m < ensemble->assembly.n_members && now > before; m++)
-                ensemble->members[m]->is_doubted = true;
+                sl_service_time_doubt(&ensemble->members[m]->service_time);
 }
 
 static void show_workers(const struct sl_watched *watched, struct sl_ensemble *ensemble, uint64_t now_ns)

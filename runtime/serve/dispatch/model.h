@@ -64,7 +64,6 @@ struct sl_model {
         struct sl_batching_state batching_state;
         struct sl_service_time service_time;
         struct sl_size_line line; /* of a plan of any size */
-        bool is_doubted;          /* what is known of its time is old (lines.h): the next job says anew */
         struct sl_inline_gauge gauge;
         bool is_watched;        /* a variant of a task: states of its workers are learned (conditions.h), */
         struct sl_pace pace;    /* by this profile */
@@ -83,7 +82,6 @@ struct sl_model {
 /* A job of @samples took @ns. Dispatcher; the loader, before the dispatcher has it. */
 static inline void sl_model_learn(struct sl_model *model, uint32_t samples, uint64_t ns)
 {
-        (model->is_doubted ? sl_service_time_relearn : sl_service_time_learn)(&model->service_time, samples, ns);
-        model->is_doubted = false;
+        sl_service_time_learn(&model->service_time, samples, ns);
         model->slice_samples = sl_service_time_samples(&model->service_time, model->slice_ns, SL_SLICE_SAMPLES_MAX);
 }

@@ -55,3 +55,22 @@ Test(times, follows_a_model_that_has_become_slower_or_faster)
                 sl_service_time_learn(&times, 1, 100000);
         cr_expect_geq(sl_service_time_samples(&times, SLICE_NS, 128), 99);
 }
+
+/* 8 ms were known; a doubted time falls at once, and rises as any. */
+Test(times, what_is_doubted_is_what_the_next_job_takes_if_that_is_less)
+{
+        static const struct {
+                uint64_t took_ns, known_ns;
+        } rows[] = {{1000000, 1000000}, {8000000, 8000000}, {12000000, 9000000}, {800000000, 14000000}, {0, 6000000}};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sl_service_time times = {0};
+
+                sl_service_time_learn(&times, 1, 8000000);
+                sl_service_time_doubt(&times);
+                sl_service_time_learn(&times, 1, rows[i].took_ns);
+                cr_expect_eq(sl_service_time_ns(&times, 1), rows[i].known_ns, "row %zu", i);
+                sl_service_time_learn(&times, 1, rows[i].known_ns / 2);
+                cr_expect_eq(sl_service_time_ns(&times, 1), rows[i].known_ns - rows[i].known_ns / 8, "no longer doubted");
+        }
+}
