@@ -15,6 +15,22 @@ static uint32_t samples_bucket(uint32_t samples)
         return bucket < SL_SERVICE_TIME_CLASSES ? bucket : SL_SERVICE_TIME_CLASSES - 1;
 }
 
+/* So much of what speaks against a size is forgotten with each job of another one: some thousand let it be tried again. */
+#define FORGETTING_RATE (1.0 / 1024)
+
+/* What a sample of other sizes costs at most, if a smaller job takes no longer than this one, and a larger one no longer a sample.
+ */
+static void forget(struct sl_service_time *times, uint32_t bucket)
+{
+        for (uint32_t others = times->known & ~(1u << bucket); others; others &= others - 1) {
+                uint32_t other = (uint32_t)__builtin_ctz(others);
+                double most = times->sample_ns[bucket] * (other < bucket ? 1u << (bucket - other) : 1);
+
+                if (times->sample_ns[other] > most)
+                        times->sample_ns[other] -= FORGETTING_RATE * (times->sample_ns[other] - most);
+        }
+}
+
 void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns)
 {
         uint32_t bucket = samples_bucket(samples);
@@ -29,6 +45,7 @@ void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint
         times->is_doubted = false;
         if (*known > 0)
                 times->known |= 1u << bucket;
+        forget(times, bucket);
 }
 
 /* Whose time says what a sample costs in jobs of this size: its own, that of the next smaller size that is known, or of the next

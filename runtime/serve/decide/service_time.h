@@ -6,6 +6,10 @@
  *
  * Jobs are kept apart by the power of two that their samples do not exceed, because a batch costs less a sample than a single one
  * does. A class of which nothing is known yet counts as dear, a sample, as the next smaller one that is known.
+ *
+ * What is known of a class may keep all jobs of it away, those that would correct it among them. So each job takes a part in 1,024
+ * of what other classes take more than it lets expect: no larger one is dearer a sample, no smaller one takes longer. Where one
+ * does, it is tried, and known again, after some thousand jobs.
  */
 #pragma once
 

@@ -74,3 +74,37 @@ Test(times, what_is_doubted_is_what_the_next_job_takes_if_that_is_less)
                 cr_expect_eq(sl_service_time_ns(&times, 1), rows[i].known_ns - rows[i].known_ns / 8, "no longer doubted");
         }
 }
+
+static void learn_often(struct sl_service_time *times, uint32_t jobs, uint32_t samples, uint64_t sample_ns)
+{
+        for (uint32_t i = 0; i < jobs; i++)
+                sl_service_time_learn(times, samples, samples * sample_ns);
+}
+
+/* Batches of 32 were slow once, and are no longer let out: single ones say nothing of that, but in the long run. */
+Test(times, a_size_that_was_slow_once_is_tried_again)
+{
+        struct sl_service_time times = {0};
+
+        learn_often(&times, 30, 1, 100000);
+        learn_often(&times, 30, 32, 4000000);
+        cr_expect_eq(sl_service_time_samples(&times, SLICE_NS, 128), 16);
+        learn_often(&times, 1000, 1, 100000);
+        cr_expect_eq(sl_service_time_samples(&times, SLICE_NS, 128), 16, "it is not forgotten at once");
+        learn_often(&times, 3000, 1, 100000);
+        cr_expect_geq(sl_service_time_samples(&times, SLICE_NS, 128), 17);
+        learn_often(&times, 4, 32, 4000000);
+        cr_expect_eq(sl_service_time_samples(&times, SLICE_NS, 128), 16, "a few say that it is still so");
+}
+
+/* Whoever asks for one sample is told what it takes, though only large jobs come. */
+Test(times, a_small_job_is_not_thought_to_take_longer_than_a_large_one_for_ever)
+{
+        struct sl_service_time times = {0};
+
+        learn_often(&times, 30, 1, 40000000);
+        learn_often(&times, 10000, 32, 100000);
+        cr_expect_leq(sl_service_time_ns(&times, 1), 32 * 100000 * 11 / 10);
+        cr_expect_geq(sl_service_time_ns(&times, 1), 32 * 100000);
+        cr_expect_eq(sl_service_time_ns(&times, 32), 32 * 100000, "the dear one says nothing of the cheap one");
+}
