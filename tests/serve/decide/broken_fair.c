@@ -28,7 +28,7 @@ static struct sl_fair *make_fair(void)
 
 static struct flow *flow(struct sl_fair *fair, uint32_t client, uint32_t priority)
 {
-        return &fair->flows[client * SL_PRIORITIES + priority];
+        return &fair->flows[client * SL_CLASSES + priority];
 }
 
 #define BREAKS(equation, statement)                                                                                                \
